@@ -1,0 +1,42 @@
+# Every target sets up .venv by itself; only Python 3.11 or newer is needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test test-real lint format types imports bench clean
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "memd needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+run: $(VENV)/.ready
+	$(BIN)/python -m tests.walk
+
+test: lint types imports
+	$(BIN)/python -m pytest --ignore=tests/real
+
+test-real: $(VENV)/.ready
+	$(BIN)/python -m pytest tests/real
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.ready
+	$(BIN)/mypy
+
+imports: $(VENV)/.ready
+	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.ready
+	$(BIN)/python -m tests.bench
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
