@@ -1,0 +1,260 @@
+"""The disk as a store uses it: whole reads, staged writes, durable appends, locks. Law: no policy lives here.
+
+Every primitive announces itself through `Disk.step` before it acts, so a test can make call N fail, or stop the
+world there, for every N (the crash seam). Errors are the operating system's own (`OSError`); a failed sync is
+never tried again here or above (SPEC section 4). Plain read and write only: no sendfile, no copy_file_range.
+"""
+
+import errno
+import itertools
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import portalocker
+
+LOCK_POLL_S = 0.002
+"""How often a held lock is asked for again, in seconds; flock has no wait with a deadline."""
+
+_READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_STAGE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_APPEND_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_stage_numbers = itertools.count()
+
+
+class Stamp(NamedTuple):
+    """What a file's metadata says of its content: equal stamps, taken late enough, mean equal bytes."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "Stamp":
+        """The stamp of one `stat` answer."""
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+class Seen(NamedTuple):
+    """One directory entry: its name, whether it is a regular file or a symlink, and its stamp."""
+
+    name: str
+    regular: bool
+    symlink: bool
+    stamp: Stamp
+
+
+class NotRegularError(OSError):
+    """The path is a directory, a FIFO, a device or a symlink where a regular file is wanted."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EINVAL, "not a regular file", str(path))
+
+
+class LockTimeoutError(Exception):
+    """The lock was not had in time."""
+
+
+class Disk:
+    """The primitives. Tests subclass it: `step` may raise, `write` may stop half-way."""
+
+    def step(self, call: str, path: Path) -> None:
+        """Called before each primitive acts; the real disk does nothing here."""
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def read(self, path: Path, limit: int | None = None) -> tuple[bytes, Stamp]:
+        """A regular file's bytes and the stamp they were read under.
+
+        Never follows a symlink and never waits on a FIFO. A file over `limit` bytes, or one that is not
+        regular, is `NotRegularError`; a missing one `FileNotFoundError`.
+        """
+        self.step("read", path)
+        with _opened(path, _READ_FLAGS) as fd:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode) or (limit is not None and status.st_size > limit):
+                raise NotRegularError(path)
+            return _read_all(fd, status.st_size), Stamp.of(status)
+
+    def read_from(self, path: Path, offset: int) -> tuple[bytes, Stamp]:
+        """The bytes of a regular file from `offset` on, and its stamp."""
+        self.step("read", path)
+        with _opened(path, _READ_FLAGS) as fd:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise NotRegularError(path)
+            os.lseek(fd, offset, os.SEEK_SET)
+            return _read_all(fd, max(0, status.st_size - offset)), Stamp.of(status)
+
+    def stat(self, path: Path) -> os.stat_result | None:
+        """What the path is, a symlink not followed; None when there is nothing."""
+        self.step("stat", path)
+        try:
+            return path.lstat()
+        except FileNotFoundError:
+            return None
+
+    def scan(self, directory: Path) -> list[Seen]:
+        """Every entry of a directory, in name order, without opening one."""
+        self.step("scan", directory)
+        found = []
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    found.append(
+                        Seen(
+                            entry.name,
+                            stat.S_ISREG(status.st_mode),
+                            stat.S_ISLNK(status.st_mode),
+                            Stamp.of(status),
+                        )
+                    )
+        found.sort()
+        return found
+
+    # -- writing -------------------------------------------------------------------------------------------
+
+    def stage(self, directory: Path, data: bytes) -> Path:
+        """A new synced file in `directory` that holds `data`, ready to be renamed into place."""
+        path = directory / f".{os.getpid()}-{time.time_ns():x}-{next(_stage_numbers)}.tmp"
+        self.step("open", path)
+        with _opened(path, _STAGE_FLAGS) as fd:
+            self.step("write", path)
+            self.write(fd, data)
+            self.step("fsync", path)
+            os.fsync(fd)
+        return path
+
+    def replace(self, staged: Path, path: Path) -> None:
+        """Rename a staged file over `path`, atomically."""
+        self.step("rename", path)
+        staged.replace(path)
+
+    def remove(self, path: Path) -> bool:
+        """Unlink a file; False when it was not there."""
+        self.step("unlink", path)
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def append(self, path: Path, data: bytes) -> Stamp:
+        """Add `data` at a file's end and sync it; the file's stamp after it."""
+        self.step("open", path)
+        with _opened(path, _APPEND_FLAGS) as fd:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise NotRegularError(path)
+            self.step("write", path)
+            self.write(fd, data)
+            self.step("fsync", path)
+            os.fsync(fd)
+            return Stamp.of(os.fstat(fd))
+
+    def truncate(self, path: Path, size: int) -> None:
+        """Cut a file to `size` bytes and sync it."""
+        self.step("open", path)
+        with _opened(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW) as fd:
+            self.step("truncate", path)
+            os.ftruncate(fd, size)
+            self.step("fsync", path)
+            os.fsync(fd)
+
+    def sync_dir(self, directory: Path) -> None:
+        """Make a directory's renames, creations and removals durable."""
+        self.step("fsync", directory)
+        with _opened(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY) as fd:
+            os.fsync(fd)
+
+    def make_dirs(self, directory: Path) -> bool:
+        """Make a directory, 0700, and its missing parents, each durable; False when it was there."""
+        if directory.is_dir():
+            return False
+        if not directory.parent.is_dir():
+            self.make_dirs(directory.parent)
+        self.step("mkdir", directory)
+        directory.mkdir(mode=0o700, exist_ok=True)
+        self.sync_dir(directory.parent)
+        return True
+
+    def write(self, fd: int, data: bytes) -> None:
+        """All of `data`; a short write goes on where it stopped."""
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+
+    # -- locking -------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def locked(self, path: Path, timeout: float) -> Iterator[None]:
+        """Hold the exclusive flock on `path`, waiting at most `timeout` seconds (`LockTimeoutError` then).
+
+        The file is made if missing, never cut, never unlinked; its inode is looked at again once the lock is
+        had, since a lock on a file that was replaced meanwhile excludes nobody.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            self.step("lock", path)
+            fd = _open_quietly(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                _flock(fd, deadline)
+                if _same_file(fd, path):
+                    break
+            except BaseException:
+                os.close(fd)
+                raise
+            os.close(fd)
+        try:
+            yield
+        finally:
+            os.close(fd)
+
+
+def _flock(fd: int, deadline: float) -> None:
+    """Take the flock of an open file before `deadline` (monotonic seconds)."""
+    while True:
+        try:
+            portalocker.lock(fd, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        except portalocker.exceptions.AlreadyLocked:
+            if time.monotonic() >= deadline:
+                raise LockTimeoutError from None
+            time.sleep(LOCK_POLL_S)
+        else:
+            return
+
+
+def _same_file(fd: int, path: Path) -> bool:
+    try:
+        there = path.lstat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(os.fstat(fd), there)
+
+
+def _open_quietly(path: Path, flags: int) -> int:
+    """Open or make a file, 0600, that no other user may read."""
+    return os.open(path, flags, 0o600)
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    fd = _open_quietly(path, flags)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _read_all(fd: int, expected: int) -> bytes:
+    """Everything from the file's position to its end; it may have grown past what `fstat` said."""
+    parts = []
+    while chunk := os.read(fd, max(expected, 0) + 1):
+        parts.append(chunk)
+        expected -= len(chunk)
+    return b"".join(parts)
