@@ -1,0 +1,405 @@
+"""The wire's types: what a request may say, what a reply holds. Law: whatever has such a type is right.
+
+Parameters refuse unknown names and numbers out of range while they are decoded (-32602, SPEC section 12),
+so no verb checks them again. In a reply a field with a default is one the SPEC marks optional: it is left
+out of the JSON while it holds that default; every other field is always written, null included (section 7).
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Generic, Literal, TypeVar
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from memd.note import NoteType, Scope
+
+PROTOCOL_MIN = 1
+PROTOCOL_MAX = 1
+"""The versions of the wire this daemon speaks."""
+
+REQUEST_MAX = 1 << 20
+"""Bytes in a request line, its line end not counted."""
+REPLY_MAX = 8 << 20
+"""Bytes in a reply line, its line end not counted."""
+BATCH_MAX = 64
+"""Members in a batch."""
+CONNECTIONS_MAX = 256
+"""Connections served at once; more wait."""
+NUMBER_MAX = (1 << 53) - 1
+"""The largest number a parameter may hold: what every JSON reader keeps exact."""
+
+Limit = Annotated[int, Meta(ge=1, le=NUMBER_MAX)]
+Offset = Annotated[int, Meta(ge=0, le=NUMBER_MAX)]
+
+FindingKind = Literal[
+    "unparsed",
+    "unlisted",
+    "dangling",
+    "symlink",
+    "secret",
+    "fence",
+    "broken_chain",
+    "torn",
+    "missing_object",
+    "differs",
+    "oversize",
+    "suspended",
+    "unreadable",
+]
+
+
+# -- parameters ------------------------------------------------------------------------------------------
+
+
+class Params(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
+    """Parameters by name; a name that is not a field refuses the request."""
+
+
+class PlaceParams(Params, kw_only=True, frozen=True):
+    """Parameters of a verb that works on a place: an agent's `session` or a person's `cwd`, never both."""
+
+    session: str | None = None
+    cwd: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses a request that names no place, or two."""
+        if (self.session is None) == (self.cwd is None):
+            raise ValueError("a request names its place by exactly one of `session` and `cwd`")
+
+
+class SaveParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.save`. `expect`: the hash last seen, "exists", None for "must not exist", UNSET: not given."""
+
+    markdown: str
+    fields: dict[str, object] = {}
+    expect: str | UnsetType | None = UNSET
+
+
+class NameParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.read` and `memory.forget`: one note, in one store or (None) in both."""
+
+    name: str
+    scope: Scope | None = None
+
+
+class SearchParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.search`. `ranker` None means the configured one."""
+
+    query: str
+    limit: Limit = 5
+    scope: Scope | None = None
+    offset: Offset = 0
+    ranker: str | None = None
+
+
+class ListParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.list`. `limit` None lists all."""
+
+    scope: Scope | None = None
+    type: NoteType | None = None
+    limit: Limit | None = None
+    offset: Offset = 0
+    bodies: bool = False
+
+
+class LogParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.log`. `since` is in unix seconds; records at that second are included."""
+
+    name: str | None = None
+    limit: Limit = 50
+    since: float | None = None
+
+
+class ShowParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.show`. `hash` None means the current text."""
+
+    name: str
+    hash: str | None = None
+    scope: Scope | None = None
+
+
+class ReconcileParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.reconcile`. `accept` carries out the deletions that a suspended store holds back."""
+
+    accept: bool = False
+
+
+class HelloParams(Params, kw_only=True, frozen=True):
+    """`daemon.hello`. `client` says who calls, for the log; `protocol` is the version the caller speaks."""
+
+    client: str | None = None
+    protocol: int = 1
+
+
+# -- replies ---------------------------------------------------------------------------------------------
+
+
+class Reply(Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """The result of a call."""
+
+
+class Pointer(Reply, kw_only=True, frozen=True):
+    """What a kernel appends to its transcript: which version of which note an operation touched."""
+
+    op: str
+    name: str
+    scope: Scope
+    hash: str
+
+
+class SaveReply(Reply, kw_only=True, frozen=True):
+    """`memory.save`. In a session also its `saved` count and `saves_left` (None: the session has no cap)."""
+
+    name: str
+    description: str
+    type: NoteType
+    scope: Scope
+    updated: bool
+    hash: str
+    warnings: tuple[str, ...]
+    pointer: Pointer
+    saved: int | UnsetType = UNSET
+    saves_left: int | UnsetType | None = UNSET
+    redacted: bool = False
+
+
+class ReadReply(Reply, kw_only=True, frozen=True):
+    """`memory.read`. `text` is the body; there is no `pointer` when the read could not be journaled."""
+
+    name: str
+    description: str
+    type: NoteType | None
+    scope: Scope
+    text: str
+    hash: str
+    warnings: tuple[str, ...]
+    pointer: Pointer | None = None
+    redacted: bool = False
+
+
+class Hit(Reply, kw_only=True, frozen=True):
+    """One note that a search found."""
+
+    name: str
+    description: str
+    scope: Scope
+    redacted: bool = False
+
+
+class SearchReply(Reply, kw_only=True, frozen=True):
+    """`memory.search`: hits best first, `total` of all that scored, a `notice` when the list was cut."""
+
+    hits: tuple[Hit, ...]
+    total: int
+    notice: str | None = None
+
+
+class Receipt(Reply, kw_only=True, frozen=True):
+    """What a forget removed, and the `left` files that still hold a removed text (names, never paths)."""
+
+    versions: int
+    bytes: int
+    left: tuple[str, ...]
+
+
+class ForgetReply(Reply, kw_only=True, frozen=True):
+    """`memory.forget`."""
+
+    name: str
+    scope: Scope
+    receipt: Receipt
+    pointer: Pointer
+
+
+class NoteRow(Reply, kw_only=True, frozen=True):
+    """One note of a list. `last`: the unix second of its last use; `body`: only when asked for."""
+
+    name: str
+    scope: Scope
+    type: NoteType | None
+    description: str
+    hash: str
+    saves: int
+    reads: int
+    last: int | None
+    unparsed: bool
+    shadowed: bool
+    body: str | None = None
+    redacted: bool = False
+
+
+class ListReply(Reply, kw_only=True, frozen=True):
+    """`memory.list`: rows in store order, `total` before the cut, a `notice` when the list was cut."""
+
+    notes: tuple[NoteRow, ...]
+    total: int
+    notice: str | None = None
+
+
+class LogRecord(Reply, kw_only=True, frozen=True):
+    """One journal record with its store's `scope`."""
+
+    at: int
+    op: str
+    name: str
+    hash: str
+    digest: str
+    scope: Scope
+    session: str | None = None
+    by: str | None = None
+    source_hash: str | None = None
+
+
+class LogReply(Reply, kw_only=True, frozen=True):
+    """`memory.log`: records newest first, `total` before the cut, a `notice` when the list was cut."""
+
+    records: tuple[LogRecord, ...]
+    total: int
+    notice: str | None = None
+
+
+class ShowReply(Reply, kw_only=True, frozen=True):
+    """`memory.show`: one version's exact text; `current` says whether it is the head's."""
+
+    name: str
+    scope: Scope
+    hash: str
+    markdown: str
+    current: bool
+    redacted: bool = False
+
+
+class StoreStats(Reply, kw_only=True, frozen=True):
+    """One store's counts; the rates are per session, 0.0 while there was none."""
+
+    sessions: int
+    notes: int
+    saves: int
+    reads: int
+    saves_per_session: float
+    reads_per_session: float
+    unparsed: int
+
+
+class StatsReply(Reply, kw_only=True, frozen=True):
+    """`memory.stats`, per scope."""
+
+    repo: StoreStats
+    global_: StoreStats = field(name="global")
+
+
+class Finding(Reply, kw_only=True, frozen=True):
+    """One trouble of a store. `file` is a name within the store, `line` counts from 1."""
+
+    kind: FindingKind
+    scope: Scope
+    reason: str
+    name: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+class CheckReply(Reply, kw_only=True, frozen=True):
+    """`memory.check` and `memory.verify`: `ok` is true when there is no finding."""
+
+    ok: bool
+    findings: tuple[Finding, ...]
+
+
+class StoreRebuild(Reply, kw_only=True, frozen=True):
+    """One store rebuilt: counts, the names that `differ` from their heads or are `missing` their object.
+
+    `broken_line` is the journal's first line that does not chain, counted from 1.
+    """
+
+    live: int
+    restored: int
+    forgotten: int
+    differ: tuple[str, ...]
+    missing: tuple[str, ...]
+    broken_line: int | None
+
+
+class RebuildReply(Reply, kw_only=True, frozen=True):
+    """`memory.rebuild`, per scope; `ok` is false on a missing object or a broken chain."""
+
+    ok: bool
+    repo: StoreRebuild
+    global_: StoreRebuild = field(name="global")
+
+
+class StoreReconcile(Reply, kw_only=True, frozen=True):
+    """One store reconciled: how many notes were adopted, edited, forgotten; whether the guard holds it."""
+
+    adopted: int
+    edited: int
+    forgotten: int
+    suspended: bool
+
+
+class ReconcileReply(Reply, kw_only=True, frozen=True):
+    """`memory.reconcile`, per scope."""
+
+    repo: StoreReconcile
+    global_: StoreReconcile = field(name="global")
+
+
+class HelloReply(Reply, kw_only=True, frozen=True):
+    """`daemon.hello`. `home` is the first 16 hex digits of the sha256 of the home's real path."""
+
+    version: str
+    protocol_min: int
+    protocol_max: int
+    capabilities: tuple[str, ...]
+    pid: int
+    home: str
+
+
+class Health(Reply, kw_only=True, frozen=True):
+    """One trouble of the daemon itself: a config that does not parse, a watcher that polls."""
+
+    kind: str
+    reason: str
+
+
+class StatusReply(Reply, kw_only=True, frozen=True):
+    """`daemon.status`. The `_s` fields are seconds: since the start, the last event and the last scan."""
+
+    version: str
+    pid: int
+    uptime_s: float
+    stores: int
+    watching: bool
+    last_event_s: float | None
+    last_scan_s: float | None
+    connections: int
+    findings: tuple[Health, ...]
+
+
+class StopReply(Reply, kw_only=True, frozen=True):
+    """`daemon.stop`: the daemon finishes its writes and exits."""
+
+    stopping: bool
+
+
+# -- the table -------------------------------------------------------------------------------------------
+
+CallT = TypeVar("CallT")
+ParamsT = TypeVar("ParamsT", bound=Params)
+ReplyT = TypeVar("ReplyT", bound=Reply)
+
+
+class Verb(Struct, Generic[CallT, ParamsT, ReplyT], frozen=True):
+    """One row of the table of verbs: its wire name, its types and the function that runs it.
+
+    A table is a `Mapping[str, Verb[CallT, Any, Any]]`, keyed by `name`.
+    """
+
+    name: str
+    params: type[ParamsT]
+    reply: type[ReplyT]
+    run: Callable[[CallT, ParamsT], Awaitable[ReplyT]]
+
+    @property
+    def place(self) -> bool:
+        """Whether the verb works on a place, that is, takes `session` or `cwd`."""
+        return issubclass(self.params, PlaceParams)
