@@ -1,0 +1,451 @@
+"""The journal, `ops.jsonl`. Law: append order is the one order, each record seals the one before, no bytes are lost.
+
+A line is canonical JSON (keys by code point, no white space, non-ASCII literal, integers only) and a line
+end. Its `digest` is sha256 over the previous record's whole digest text and the line's own fields without
+`digest`. Reading never fails: what is no record is either the torn tail, after the last record, or a broken
+line before it. SPEC 4.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+HASH_PREFIX: Final = "sha256:"
+FORGET: Final = "forget"
+READ: Final = "read"
+SAVE: Final = "save"
+HEAD_OPS: Final = frozenset({SAVE, "edit", "adopt", FORGET})
+"""The operations that make a head; a read or an unknown one leaves the head as it was."""
+
+NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+
+_HEX: Final = re.compile(r"[0-9a-f]{64}")
+_HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_NAME: Final = re.compile(r"(?!\.)[^/\x00]+")
+_DIGEST_KEY: Final = b'"digest":"'
+_DIGEST_LEN: Final = len(HASH_PREFIX) + 64
+
+
+def content_hash(raw: bytes) -> str:
+    """The hash that names a version: `sha256:` and 64 hex digits (SPEC 3)."""
+    return HASH_PREFIX + hashlib.sha256(raw).hexdigest()
+
+
+def hex_of(hash: str) -> str:  # noqa: A002 - the record's own word
+    """The 64 hex digits of a hash, which are its object's file name; ValueError for what is no hash."""
+    if not _HASH.fullmatch(hash):
+        raise ValueError("not a sha256 hash")
+    return hash[len(HASH_PREFIX) :]
+
+
+def parse_hash(text: str) -> str | None:
+    """`text` as `sha256:<hex>`, given with or without its prefix; None when it is no lower-case sha256 (SPEC 3)."""
+    digits = text.removeprefix(HASH_PREFIX)
+    return HASH_PREFIX + digits if _HEX.fullmatch(digits) else None
+
+
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """One line of the journal; `at` is in unix seconds, `digest` is empty until the record is sealed.
+
+    `extra` holds every key that has no field here (`source_hash`, say), as it was read.
+    """
+
+    op: str
+    name: str
+    hash: str
+    at: int
+    session: str | None = None
+    by: str | None = None
+    extra: Mapping[str, object] = NOTHING
+    digest: str = ""
+
+    def fields(self) -> dict[str, object]:
+        """The record as the journal spells it, without `digest`: what is not known has no key."""
+        out = dict(self.extra)
+        out.update(at=self.at, hash=self.hash, name=self.name, op=self.op)
+        if self.by is not None:
+            out["by"] = self.by
+        if self.session is not None:
+            out["session"] = self.session
+        return out
+
+
+class Replay(msgspec.Struct, frozen=True):
+    """What a journal holds. `lines` and `size` count what lies before the torn tail; line numbers begin at 1.
+
+    `records` is empty when they went into heads instead; `count` counts them either way. `digest` is the last
+    record's, to seal the next one with.
+    """
+
+    records: list[Record]
+    count: int
+    lines: int
+    size: int
+    torn_bytes: int
+    broken_line: int | None
+    broken_reason: str | None
+    digest: str
+
+
+class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """The usual record, its fields in canonical order: decoding it and encoding it again proves a line canonical."""
+
+    at: int
+    by: str | UnsetType = UNSET
+    digest: str
+    hash: str
+    name: str
+    op: str
+    session: str | UnsetType = UNSET
+    source_hash: str | UnsetType = UNSET
+
+
+_usual = msgspec.json.Decoder(_Line)
+_again = msgspec.json.Encoder()
+
+
+def canonical(fields: Mapping[str, object]) -> bytes:
+    """The canonical JSON of `fields` without `digest`, no line end; ValueError for what it cannot hold (a float)."""
+    plain = {key: value for key, value in fields.items() if key != "digest"}
+    if not _integers_only(plain):
+        raise ValueError("a record holds no fractions")
+    return _dump(plain)
+
+
+def seal(record: Record, prev: str) -> Record:
+    """`record` with its digest; `prev` is the previous record's whole digest, empty for the first (SPEC 4)."""
+    return msgspec.structs.replace(record, digest=_digest(prev, canonical(record.fields())))
+
+
+def encode(record: Record) -> bytes:
+    """The sealed record's line, with its line end."""
+    return _dump({**record.fields(), "digest": record.digest}) + b"\n"
+
+
+def decode(line: bytes) -> Record | None:
+    """The record of one line without its line end; None when it is not a canonical one. The chain is not judged."""
+    return _decode_usual(line) or _decode_odd(line)
+
+
+def replay(raw: bytes, prev: str = "", first_line: int = 1, heads: "Heads | None" = None) -> Replay:
+    """Every record of `raw` and where it breaks; never raises.
+
+    `raw` may be the part of a journal that follows the record whose digest is `prev`; `first_line` numbers
+    its first line. With `heads` the records are applied to it as they are read and not kept, which saves most
+    of the memory.
+    """
+    records: list[Record] = []
+    count = lines = size = pending = 0
+    broken: tuple[int, str] | None = None
+    for number, (line, end) in enumerate(_lines(raw), first_line):
+        record = decode(line)
+        if record is None:
+            pending = pending or number
+            continue
+        if broken is None and pending:
+            broken = pending, "is not a canonical record"
+        elif broken is None and not _chains(prev, line, record):
+            broken = number, "does not chain to the record before it"
+        prev, lines, size, pending = record.digest, number - first_line + 1, end, 0
+        count += 1
+        if heads is None:
+            records.append(record)
+        else:
+            heads.apply(record)
+    line_of, reason = broken or (None, None)
+    return Replay(records, count, lines, size, len(raw) - size, line_of, reason, prev)
+
+
+def last_record(tail: bytes) -> Record | None:
+    """The last record, where `tail` is the end of a journal; None when it does not end in one whole record.
+
+    None is final once `tail` is the whole file or holds a line end before its last byte; until then the line
+    may only begin earlier, so ask again with a longer tail. No proper end of a record's line is a record
+    itself.
+    """
+    if not tail.endswith(b"\n"):
+        return None
+    return decode(tail[tail.rfind(b"\n", 0, -1) + 1 : -1])
+
+
+def _lines(raw: bytes) -> Iterator[tuple[bytes, int]]:
+    """Each ended line and the offset after its line end; bytes after the last line end are no line."""
+    start = 0
+    while (end := raw.find(b"\n", start)) >= 0:
+        yield raw[start:end], end + 1
+        start = end + 1
+
+
+def _decode_usual(line: bytes) -> Record | None:
+    try:
+        given = _usual.decode(line)
+        if _again.encode(given) != line:
+            return None
+    except (msgspec.MsgspecError, OverflowError, RecursionError):
+        return None
+    return Record(
+        op=given.op,
+        name=given.name,
+        hash=given.hash,
+        at=given.at,
+        session=None if given.session is UNSET else given.session,
+        by=None if given.by is UNSET else given.by,
+        extra=NOTHING if given.source_hash is UNSET else {"source_hash": given.source_hash},
+        digest=given.digest,
+    )
+
+
+def _decode_odd(line: bytes) -> Record | None:
+    """The slow way, for keys that `_Line` has no field for."""
+    try:
+        given = json.loads(line)
+        if not isinstance(given, dict) or not _integers_only(given) or _dump(given) != line:
+            return None
+    except (ValueError, RecursionError):
+        return None
+    texts = [given.pop(key, None) for key in ("op", "name", "hash", "digest")]
+    op, name, hash_, digest = (text if isinstance(text, str) else None for text in texts)
+    at = given.pop("at", None)
+    if op is None or name is None or hash_ is None or digest is None or type(at) is not int:
+        return None
+    # A `by` or `session` of another shape is kept among the unknown keys, so that the line still reads and
+    # chains.
+    who = {key: given.pop(key) for key in ("session", "by") if isinstance(given.get(key), str)}
+    return Record(op=op, name=name, hash=hash_, at=at, extra=given or NOTHING, digest=digest, **who)
+
+
+def _integers_only(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(map(_integers_only, value.values()))
+    if isinstance(value, list):
+        return all(map(_integers_only, value))
+    return not isinstance(value, float)
+
+
+def _dump(fields: Mapping[str, object]) -> bytes:
+    return json.dumps(fields, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _digest(prev: str, plain: bytes) -> str:
+    return content_hash(prev.encode() + plain)
+
+
+def _chains(prev: str, line: bytes, record: Record) -> bool:
+    """Whether the record's digest is that of `prev` and the line without its digest."""
+    if len(record.digest) != _DIGEST_LEN:
+        return False
+    if record.extra is NOTHING or record.extra.keys() == {"source_hash"}:
+        # The one unescaped `"digest":"` of a usual line is its key, and `hash` follows it: cutting it out of
+        # the bytes is three times as fast as encoding the rest.
+        at = line.index(_DIGEST_KEY)
+        plain = line[:at] + line[at + len(_DIGEST_KEY) + _DIGEST_LEN + 2 :]
+    else:
+        plain = canonical(record.fields())
+    return record.digest == _digest(prev, plain)
+
+
+class _Life:
+    """What the journal says of one name; all but `head` is of its current life, since the last forget."""
+
+    __slots__ = ("first_op", "head", "last_used", "reads", "saves", "versions")
+
+    def __init__(self, head: Record) -> None:
+        self.begin(head)
+
+    def begin(self, head: Record) -> None:
+        self.head = head
+        self.first_op = head.op
+        self.versions: dict[str, None] = {}
+        self.saves = 0
+        self.reads = 0
+        self.last_used: int | None = None
+
+    @property
+    def live(self) -> bool:
+        return self.head.op != FORGET
+
+    def copy(self) -> "_Life":
+        twin = _Life(self.head)
+        twin.first_op = self.first_op
+        twin.versions = dict(self.versions)
+        twin.saves, twin.reads, twin.last_used = self.saves, self.reads, self.last_used
+        return twin
+
+
+class Heads:
+    """What the records applied so far add up to; every question about one name or hash takes constant time.
+
+    A record that a note cannot have (a `/` in its name, a hash that is none) is no head, whoever wrote it:
+    names and hashes of heads are safe to make file names of.
+    """
+
+    def __init__(self) -> None:
+        self._lives: dict[str, _Life] = {}
+        self._holders: dict[
+            str, int
+        ] = {}  # every hash ever named -> how many live notes have it among their versions
+        self._sessions: dict[str, int] = {}
+        self._live_count = 0
+
+    def apply(self, record: Record) -> None:
+        """Take in the next record of the journal."""
+        if self._held(record.hash) is None:
+            self._hold(record.hash, 0)
+        if record.op == READ:
+            self._count_read(record)
+        elif record.op in HEAD_OPS and _NAME.fullmatch(record.name) and _HASH.fullmatch(record.hash):
+            self._turn(record)
+
+    def head(self, name: str) -> Record | None:
+        """The latest save, edit, adopt or forget of `name`; None when there is none."""
+        life = self._find(name)
+        return life.head if life else None
+
+    def is_live(self, name: str) -> bool:
+        """Whether the journal has `name` and has not forgotten it."""
+        life = self._find(name)
+        return life is not None and life.live
+
+    def is_forgotten(self, name: str) -> bool:
+        """Whether the head of `name` is a forget."""
+        life = self._find(name)
+        return life is not None and not life.live
+
+    def live(self) -> Iterator[str]:
+        """The live names, in the order the journal first named them."""
+        return (name for name, life in self._every() if life.live)
+
+    @property
+    def live_count(self) -> int:
+        """How many names are live."""
+        return self._live_count
+
+    def versions(self, name: str) -> tuple[str, ...]:
+        """The distinct hashes of the note's current life, by first appearance; none for a name that is not live."""
+        life = self._find(name)
+        return tuple(life.versions) if life else ()
+
+    def saves(self, name: str) -> int:
+        """The saves of the note's current life."""
+        life = self._find(name)
+        return life.saves if life else 0
+
+    def reads(self, name: str) -> int:
+        """The reads of the note's current life."""
+        life = self._find(name)
+        return life.reads if life else 0
+
+    def last_used(self, name: str) -> int | None:
+        """When the note was last saved or read in its current life, in unix seconds."""
+        life = self._find(name)
+        return life.last_used if life else None
+
+    def first_op(self, name: str) -> str | None:
+        """The operation that began the note's current life; None for a name that is not live."""
+        life = self._find(name)
+        return life.first_op if life and life.live else None
+
+    def session_saves(self, session: str) -> int:
+        """How many saves the session made, of whatever note, forgotten ones too (the save cap, SPEC 8)."""
+        return self._sessions.get(session, 0)
+
+    def shared(self, hash: str, besides: str) -> bool:  # noqa: A002 - the record's own word
+        """Whether a live note other than `besides` has `hash` among its versions: its object has to stay."""
+        held = self._held(hash) or 0
+        life = self._find(besides)
+        return held - (life is not None and hash in life.versions) > 0
+
+    def named(self, hash: str) -> bool:  # noqa: A002 - the record's own word
+        """Whether any record ever named `hash`, forgotten or not."""
+        return self._held(hash) is not None
+
+    def _count_read(self, record: Record) -> None:
+        if self.is_live(record.name):
+            life = self._own(record)
+            life.reads += 1
+            life.last_used = record.at
+
+    def _turn(self, record: Record) -> None:
+        was_live = self.is_live(record.name)
+        life = self._own(record)
+        if record.op == FORGET:
+            for version in life.versions:
+                self._hold(version, -1)
+            life.begin(record)
+            self._live_count -= was_live
+            return
+        if not was_live:
+            life.begin(record)
+            self._live_count += 1
+        life.head = record
+        if record.hash not in life.versions:
+            life.versions[record.hash] = None
+            self._hold(record.hash, 1)
+        if record.op == SAVE:
+            life.saves += 1
+            life.last_used = record.at
+            if record.session is not None:
+                self._sessions[record.session] = self.session_saves(record.session) + 1
+
+    # What `Planned` lays over: how a name and a hash are looked up, and where a change of them goes.
+
+    def _find(self, name: str) -> _Life | None:
+        return self._lives.get(name)
+
+    def _own(self, record: Record) -> _Life:
+        life = self._lives.get(record.name)
+        if life is None:
+            life = self._lives[record.name] = _Life(record)
+        return life
+
+    def _every(self) -> Iterator[tuple[str, _Life]]:
+        return iter(self._lives.items())
+
+    def _held(self, hash: str) -> int | None:  # noqa: A002 - the record's own word
+        return self._holders.get(hash)
+
+    def _hold(self, hash: str, more: int) -> None:  # noqa: A002 - the record's own word
+        self._holders[hash] = (self._held(hash) or 0) + more
+
+
+class Planned(Heads):
+    """Heads as they will be once the records applied here are durable: a layer over `base`, which stays as it is.
+
+    It copies only what its records touch. To take the plan over, apply the same records to the base; once the
+    base has moved on, the layer is to be thrown away.
+    """
+
+    def __init__(self, base: Heads) -> None:
+        super().__init__()
+        self._base = base
+        self._live_count = base.live_count
+
+    def session_saves(self, session: str) -> int:
+        own = self._sessions.get(session)
+        return self._base.session_saves(session) if own is None else own
+
+    def _find(self, name: str) -> _Life | None:
+        return self._lives.get(name) or self._base._find(name)
+
+    def _own(self, record: Record) -> _Life:
+        if record.name not in self._lives:
+            below = self._base._find(record.name)
+            self._lives[record.name] = below.copy() if below else _Life(record)
+        return self._lives[record.name]
+
+    def _every(self) -> Iterator[tuple[str, _Life]]:
+        for name, life in self._base._every():
+            yield name, self._lives.get(name, life)
+        for name, life in self._lives.items():
+            if self._base._find(name) is None:
+                yield name, life
+
+    def _held(self, hash: str) -> int | None:  # noqa: A002 - the record's own word
+        own = self._holders.get(hash)
+        return self._base._held(hash) if own is None else own
