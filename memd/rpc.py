@@ -229,7 +229,8 @@ def _invalid(text: str, request_id: object = None) -> bytes:
 
 
 def _unknown(method: str, request_id: object) -> bytes:
-    return _failure(METHOD_NOT_FOUND, f"method not found: {method}"[:_ECHO_MAX], "method_not_found", request_id)
+    text = f"method not found: {method}"[:_ECHO_MAX]
+    return _failure(METHOD_NOT_FOUND, text, "method_not_found", request_id)
 
 
 _PARSE_ERROR_LINE = _failure(PARSE_ERROR, "parse error: the line is not JSON in UTF-8", "parse_error") + b"\n"
