@@ -1,4 +1,4 @@
-"""The journal, `ops.jsonl`. Law: append order is the one order, each record seals the one before, no bytes are lost.
+"""The journal, `ops.jsonl`. Law: append order is the one order, and each record seals the one before.
 
 A line is canonical JSON (keys by code point, no white space, non-ASCII literal, integers only) and a line
 end. Its `digest` is sha256 over the previous record's whole digest text and the line's own fields without
@@ -45,7 +45,7 @@ def hex_of(hash: str) -> str:  # noqa: A002 - the record's own word
 
 
 def parse_hash(text: str) -> str | None:
-    """`text` as `sha256:<hex>`, given with or without its prefix; None when it is no lower-case sha256 (SPEC 3)."""
+    """`text` as `sha256:<hex>`, the prefix may be missing; None when it is no lower-case sha256 (SPEC 3)."""
     digits = text.removeprefix(HASH_PREFIX)
     return HASH_PREFIX + digits if _HEX.fullmatch(digits) else None
 
@@ -94,7 +94,7 @@ class Replay(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """The usual record, its fields in canonical order: decoding it and encoding it again proves a line canonical."""
+    """The usual record, fields in canonical order: decoded and encoded again it proves a line canonical."""
 
     at: int
     by: str | UnsetType = UNSET
@@ -111,7 +111,7 @@ _again = msgspec.json.Encoder()
 
 
 def canonical(fields: Mapping[str, object]) -> bytes:
-    """The canonical JSON of `fields` without `digest`, no line end; ValueError for what it cannot hold (a float)."""
+    """The canonical JSON of `fields` without `digest`, no line end; ValueError when it holds a fraction."""
     plain = {key: value for key, value in fields.items() if key != "digest"}
     if not _integers_only(plain):
         raise ValueError("a record holds no fractions")
@@ -119,7 +119,7 @@ def canonical(fields: Mapping[str, object]) -> bytes:
 
 
 def seal(record: Record, prev: str) -> Record:
-    """`record` with its digest; `prev` is the previous record's whole digest, empty for the first (SPEC 4)."""
+    """`record` with its digest; `prev` is the digest of the one before, empty for the first (SPEC 4)."""
     return msgspec.structs.replace(record, digest=_digest(prev, canonical(record.fields())))
 
 
@@ -129,7 +129,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(line: bytes) -> Record | None:
-    """The record of one line without its line end; None when it is not a canonical one. The chain is not judged."""
+    """The record of one line without its line end; None when it is not canonical. The chain is not judged."""
     return _decode_usual(line) or _decode_odd(line)
 
 
@@ -327,7 +327,7 @@ class Heads:
         return self._live_count
 
     def versions(self, name: str) -> tuple[str, ...]:
-        """The distinct hashes of the note's current life, by first appearance; none for a name that is not live."""
+        """The distinct hashes of the note's current life, oldest first; none for a name that is not live."""
         life = self._find(name)
         return tuple(life.versions) if life else ()
 
@@ -415,7 +415,7 @@ class Heads:
 
 
 class Planned(Heads):
-    """Heads as they will be once the records applied here are durable: a layer over `base`, which stays as it is.
+    """Heads as they will be once the records applied here are durable: a layer over an untouched `base`.
 
     It copies only what its records touch. To take the plan over, apply the same records to the base; once the
     base has moved on, the layer is to be thrown away.

@@ -1,0 +1,206 @@
+"""The index file, `MEMORY.md`. Law: a line that lists no note is the user's and stays, byte for byte.
+
+A listing is its text; every change gives a new one. A line lists a note when it begins `- [` and holds
+`](<stem>.md)` with no `/` in the stem. Nothing here knows which words are a person's: who calls says which
+rows are memd's own. SPEC 4.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from memd import errors
+
+STALE: Final = " ⚠ stale"
+"""What a row of memd's own ends with while its source is gone (SPEC 10)."""
+
+_BOM: Final = "\ufeff"
+_OPEN: Final = "- ["
+_LINK: Final = "]("
+_END: Final = ".md)"
+_DASH: Final = " — "
+# What would end a line in some reader, or move a terminal's cursor: no part of a one-line hook.
+_CONTROLS: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " ")
+_LEAD: Final = re.compile(r"\s*(?:[—–:-]\s*)?")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A line that lists a note; `index` counts lines from 0, `description` follows the link and a dash."""
+
+    index: int
+    name: str
+    label: str
+    description: str
+    stale: bool
+
+
+def row(name: str, hook: str) -> str:
+    """The line of a note, without a line end; it ends after the link when there is no hook."""
+    words = hook.translate(_CONTROLS).strip()
+    link = f"{_OPEN}{name}{_LINK}{name}{_END}"
+    return f"{link}{_DASH}{words}" if words else link
+
+
+def decode(raw: bytes) -> "Listing":
+    """The listing of a file's bytes; Unreadable when they are not UTF-8."""
+    try:
+        return Listing(raw.decode())
+    except UnicodeDecodeError as error:
+        raise errors.Unreadable("MEMORY.md is not UTF-8") from error
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """The whole text of a MEMORY.md, line ends, BOM and all."""
+
+    text: str = ""
+
+    def encode(self) -> bytes:
+        """The file's bytes."""
+        return self.text.encode()
+
+    def rows(self, notes: Collection[str] = ()) -> list[Row]:
+        """Every line that lists a note, in order; one that reads two ways lists the one among `notes`."""
+        listed = ((index, line, listed_by(line, notes)) for index, line in enumerate(self._lines()))
+        return [_parse_row(index, line, name) for index, line, name in listed if name is not None]
+
+    def set_row(self, name: str, hook: str, *, replace: bool = True) -> "Listing":
+        """With a row for the note: its first row replaced (kept, when not `replace`), else one appended."""
+        for start, end in self._lines_of(name):
+            return self._with(start, end, row(name, hook)) if replace else self
+        return self._append([row(name, hook)])
+
+    def drop(self, name: str) -> "Listing":
+        """Without any row of the note."""
+        text = self.text
+        for start, end in reversed(list(self._lines_of(name))):
+            text = text[:start] + text[end:]
+        return Listing(self._keep_bom(text))
+
+    def reconcile(self, notes: Mapping[str, str]) -> "Listing":
+        """With one row for each of `notes` (name → hook), unlisted ones appended in their order (SPEC 4).
+
+        Rows of notes that are gone or already have a row go; every other line stays, and so does the order.
+        """
+        kept: list[str] = []
+        seen: set[str] = set()
+        for line in self._lines():
+            name = listed_by(line, notes)
+            if name is not None and (name not in notes or name in seen):
+                continue
+            kept.append(line)
+            if name is not None:
+                seen.add(name)
+        missing = [row(name, hook) for name, hook in notes.items() if name not in seen]
+        return Listing(self._keep_bom("".join(kept)))._append(missing)
+
+    def rewrite_own(self, name: str, hook: str, is_own: Callable[[str], bool], *, stale: bool) -> "Listing":
+        """With each row of the note that is memd's own made to say `hook`, and marked while `stale`.
+
+        `is_own` is asked for the row's text, and for the same without its mark; a row in a person's words
+        stays.
+        """
+        text = self.text
+        fresh = row(name, hook) + (STALE if stale else "")
+        for start, end in reversed(list(self._lines_of(name))):
+            old = _bare(text[start:end])
+            if is_own(old) or is_own(old.removesuffix(STALE)):
+                text = Listing(text)._with(start, end, fresh).text
+        return Listing(text)
+
+    def _lines(self) -> Iterator[str]:
+        start = 0
+        while (end := self.text.find("\n", start) + 1) > 0:
+            yield self.text[start:end]
+            start = end
+        if start < len(self.text):
+            yield self.text[start:]
+
+    def _lines_of(self, name: str) -> Iterator[tuple[int, int]]:
+        """Where the lines that list `name` begin and end, found by their link: a save reads no other row."""
+        link = f"{_LINK}{name}{_END}"
+        end = 0
+        while (at := self.text.find(link, end)) >= 0:
+            start = self.text.rfind("\n", 0, at) + 1
+            end = self.text.find("\n", at) + 1 or len(self.text)
+            if listed_by(self.text[start:end], (name,)) == name:
+                yield start, end
+
+    def _with(self, start: int, end: int, fresh: str) -> "Listing":
+        """With the line from `start` to `end` replaced; it keeps its BOM and its line end."""
+        old = self.text[start:end]
+        bom = _BOM if old.startswith(_BOM) else ""
+        return Listing(self.text[:start] + bom + fresh + old[len(old.rstrip("\r\n")) :] + self.text[end:])
+
+    def _append(self, rows: list[str]) -> "Listing":
+        if not rows:
+            return self
+        eol = "\r\n" if "\r\n" in self.text else "\n"
+        gap = "" if self.text in ("", _BOM) or self.text.endswith("\n") else eol
+        return Listing(self.text + gap + "".join(line + eol for line in rows))
+
+    def _keep_bom(self, text: str) -> str:
+        return _BOM + text if self.text.startswith(_BOM) and not text.startswith(_BOM) else text
+
+
+def listed_by(line: str, notes: Collection[str] = ()) -> str | None:
+    """The name of the note that `line` lists; None when the line is the user's.
+
+    A stem may hold `](` and `.md)`, so that one line can be read in several ways. A label that repeats the
+    stem decides, then the first link as markdown reads it, unless only a longer reading is among `notes`.
+    """
+    text = _bare(line)
+    if not text.startswith(_OPEN):
+        return None
+    own = list(_own_stems(text))
+    stems = own or list(_linked_stems(text))
+    return next((stem for stem in stems if stem in notes), stems[0] if stems else None)
+
+
+def _own_stems(text: str) -> Iterator[str]:
+    """Each stem for which `text` begins `- [<stem>](<stem>.md)`."""
+    at = text.find(_LINK, len(_OPEN))
+    while at >= 0:
+        stem = text[len(_OPEN) : at]
+        if text.startswith(stem + _END, at + len(_LINK)) and _can_name(stem):
+            yield stem
+        at = text.find(_LINK, at + 1)
+
+
+def _linked_stems(text: str) -> Iterator[str]:
+    """The stem of the first link that can be a note's, then the longer readings of that link."""
+    starts = [match.end() for match in re.finditer(re.escape(_LINK), text)]
+    ends = [match.start() for match in re.finditer(re.escape(_END), text)]
+    near = ((max((start for start in starts if start <= end), default=None), end) for end in ends)
+    found = [(start, end) for start, end in near if start is not None and _can_name(text[start:end])]
+    if not found:
+        return
+    first = found[0]
+    yield text[first[0] : first[1]]
+    for start in starts:
+        for end in ends:
+            if start <= first[0] and end >= first[1] and _can_name(text[start:end]):
+                yield text[start:end]
+
+
+def _can_name(stem: str) -> bool:
+    """Whether a note can have this stem: a link to anything else makes no line a row (SPEC 2)."""
+    return stem != "" and "/" not in stem and not stem.startswith(".") and stem.lower() != "memory"
+
+
+def _parse_row(index: int, line: str, name: str) -> Row:
+    text = _bare(line)
+    link = f"{_LINK}{name}{_END}"
+    own = text.startswith(f"{_OPEN}{name}{link}")
+    at = len(_OPEN) + len(name) if own else text.index(link)
+    label = text[len(_OPEN) : at]
+    rest = text[at + len(link) :]
+    words = rest.rstrip().removesuffix(STALE)
+    lead = _LEAD.match(words)
+    return Row(index, name, label, words[lead.end() if lead else 0 :].strip(), words != rest.rstrip())
+
+
+def _bare(line: str) -> str:
+    """A line without BOM and line end."""
+    return line.removeprefix(_BOM).rstrip("\r\n")

@@ -1,0 +1,175 @@
+"""The counters, `usage.json`. Law: what does not parse is never read as empty, and unknown keys survive.
+
+Usage is a value: each change gives a new one. It only ever repeats what the journal can tell again, but for
+the count of sessions and the counts of notes that are older than their journal. SPEC 4.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Annotated, Final, Protocol
+
+import msgspec
+
+from memd import errors
+
+NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Tally(Protocol):
+    """What the journal can say about the use of a note in its current life."""
+
+    def live(self) -> Iterable[str]: ...
+    def is_live(self, name: str) -> bool: ...
+    def is_forgotten(self, name: str) -> bool: ...
+    def saves(self, name: str) -> int: ...
+    def reads(self, name: str) -> int: ...
+    def first_op(self, name: str) -> str | None: ...
+    def last_used(self, name: str) -> int | None: ...
+
+
+class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How often a note was saved and read, and when last, in unix seconds."""
+
+    saves: _Count
+    reads: _Count
+    last: int
+
+
+NEVER: Final = Counts(0, 0, 0)
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """The file's usual shape."""
+
+    sessions: _Count
+    notes: dict[str, Counts]
+
+
+_usual = msgspec.json.Decoder(_File)
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """The sessions counted in a store and the counts of its notes; `extra` and `extras` hold unknown keys."""
+
+    sessions: int = 0
+    notes: Mapping[str, Counts] = MappingProxyType({})
+    extra: Mapping[str, object] = NOTHING
+    extras: Mapping[str, Mapping[str, object]] = MappingProxyType({})
+
+    @classmethod
+    def empty(cls) -> "Usage":
+        """The usage of a store that has no file of it yet."""
+        return cls()
+
+    def counts(self, name: str) -> Counts:
+        """The counts of a note, zero when it was never used."""
+        return self.notes.get(name, NEVER)
+
+    def session_started(self) -> "Usage":
+        """With one session more."""
+        return msgspec.structs.replace(self, sessions=self.sessions + 1)
+
+    def saved(self, name: str, at: int) -> "Usage":
+        """With one save more of the note, at `at` unix seconds."""
+        old = self.counts(name)
+        return self._put(name, Counts(old.saves + 1, old.reads, at))
+
+    def read(self, name: str, at: int) -> "Usage":
+        """With one read more of the note, at `at` unix seconds."""
+        old = self.counts(name)
+        return self._put(name, Counts(old.saves, old.reads + 1, at))
+
+    def forgotten(self, name: str) -> "Usage":
+        """Without the note's entry."""
+        if name not in self.notes:
+            return self
+        return self._keep({other: counts for other, counts in self.notes.items() if other != name})
+
+    def lowered(self, journal: Tally) -> "Usage":
+        """With no count that a crash left ahead of the journal, and no entry of a forgotten note (SPEC 4).
+
+        A note whose life begins with an adopt may be older than its journal: its counts stay.
+        """
+        notes = {
+            name: _lower(counts, journal.saves(name), journal.reads(name))
+            if _began_here(journal, name)
+            else counts
+            for name, counts in self.notes.items()
+            if not journal.is_forgotten(name)
+        }
+        return self if notes == self.notes else self._keep(notes)
+
+    def recounted(self, journal: Tally) -> "Usage":
+        """As the journal alone tells it; the sessions, which it does not tell, are kept."""
+        counted = ((name, journal.saves(name), journal.reads(name)) for name in journal.live())
+        return self._keep(
+            {
+                name: Counts(saves, reads, journal.last_used(name) or 0)
+                for name, saves, reads in counted
+                if saves or reads
+            }
+        )
+
+    def encode(self) -> bytes:
+        """The file's bytes: JSON with an indent of two, non-ASCII as it is, a last line end, in order."""
+        notes: dict[str, object] = dict(self.notes)
+        for name, extra in self.extras.items():
+            notes[name] = {**msgspec.structs.asdict(self.notes[name]), **extra}
+        whole = {"sessions": self.sessions, "notes": notes, **self.extra}
+        return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
+
+    def _put(self, name: str, counts: Counts) -> "Usage":
+        return msgspec.structs.replace(self, notes={**self.notes, name: counts})
+
+    def _keep(self, notes: Mapping[str, Counts]) -> "Usage":
+        extras = {name: extra for name, extra in self.extras.items() if name in notes}
+        return msgspec.structs.replace(self, notes=notes, extras=extras)
+
+
+def decode(raw: bytes) -> Usage:
+    """The usage of a file's bytes; Unreadable when they are not JSON of its shape; so are no bytes at all."""
+    try:
+        usual = _usual.decode(raw)
+    except msgspec.ValidationError:
+        return _decode_odd(raw)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _unreadable() from error
+    return Usage(usual.sessions, usual.notes)
+
+
+def _decode_odd(raw: bytes) -> Usage:
+    """The slow way, for a file with unknown keys."""
+    try:
+        whole = msgspec.json.decode(raw, type=dict[str, object])
+        entries = msgspec.convert(whole.get("notes"), type=dict[str, dict[str, object]])
+        known = {
+            "sessions": whole.get("sessions"),
+            "notes": {name: _known(entry) for name, entry in entries.items()},
+        }
+        usual = msgspec.convert(known, type=_File)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _unreadable() from error
+    extras = {name: extra for name, entry in entries.items() if (extra := _unknown(entry, Counts))}
+    return Usage(usual.sessions, usual.notes, _unknown(whole, _File), extras)
+
+
+def _known(entry: Mapping[str, object]) -> dict[str, object]:
+    return {key: entry[key] for key in Counts.__struct_fields__ if key in entry}
+
+
+def _unknown(entry: Mapping[str, object], shape: type[msgspec.Struct]) -> dict[str, object]:
+    return {key: value for key, value in entry.items() if key not in shape.__struct_fields__}
+
+
+def _unreadable() -> errors.Unreadable:
+    return errors.Unreadable("usage.json does not parse; memory.rebuild recounts it from the journal")
+
+
+def _began_here(journal: Tally, name: str) -> bool:
+    return journal.is_live(name) and journal.first_op(name) != "adopt"
+
+
+def _lower(counts: Counts, saves: int, reads: int) -> Counts:
+    return Counts(min(counts.saves, saves), min(counts.reads, reads), counts.last)
