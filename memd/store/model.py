@@ -1,0 +1,159 @@
+"""The store's types: what it holds, what it can be asked, what it answers. Law: values only, no behaviour.
+
+A request is planned in arrival order and answered by its outcome, or by the `MemdError` that refused it alone
+(SPEC section 4, "Order of a write").
+"""
+
+import msgspec
+
+from memd.draft import Draft
+from memd.errors import MemdError
+from memd.fs import Stamp
+from memd.note import NoteType, Trouble
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One note as it stands in its file: what a list, a search or a check needs without reading it again.
+
+    `hash` names the exact bytes. `stamp` is the file's metadata those bytes were read or written under; None
+    when something else touched the file in between, so that the next look reads it again.
+    """
+
+    name: str
+    hook: str
+    type: NoteType | None
+    hash: str
+    size: int
+    trouble: Trouble | None
+    secrets: tuple[tuple[str, int], ...]
+    fence_line: int | None
+    stamp: Stamp | None
+    looked_ns: int
+
+
+class Blocked(msgspec.Struct, frozen=True):
+    """A `.md` entry that is no note: a symlink, a directory, a FIFO, a file over the bound, an unreadable one."""
+
+    kind: str
+    reason: str
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing `check` or `verify` names; `file` is a name within the store, never a path (SPEC 7)."""
+
+    kind: str
+    reason: str
+    name: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+# -- requests ---------------------------------------------------------------------------------------------------
+
+
+class Author(msgspec.Struct, frozen=True):
+    """Who asks: a session, or `by` for a person and memd's own writers (SPEC 4, journal)."""
+
+    session: str | None = None
+    by: str | None = None
+
+
+class Save(msgspec.Struct, frozen=True):
+    """Write a draft. `expect`: UNSET for anything, None for "must not exist", "exists", or a hash."""
+
+    draft: Draft
+    author: Author
+    expect: str | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class Forget(msgspec.Struct, frozen=True):
+    """Remove the note of exactly this file stem, with every version only it holds."""
+
+    name: str
+    author: Author
+
+
+class Count(msgspec.Struct, frozen=True):
+    """Count and journal one read of a version."""
+
+    name: str
+    hash: str
+    author: Author
+
+
+class Reconcile(msgspec.Struct, frozen=True):
+    """Take in what differs from the journal (SPEC 5); `accept` carries out the deletions a guard holds back."""
+
+    accept: bool = False
+
+
+class Rebuild(msgspec.Struct, frozen=True):
+    """Restore what the journal holds and has not forgotten; recount usage; mend the index (SPEC 7)."""
+
+
+Request = Save | Forget | Count | Reconcile | Rebuild
+
+
+# -- outcomes ---------------------------------------------------------------------------------------------------
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """A save that is durable. `updated`: the name was taken before."""
+
+    entry: Entry
+    updated: bool
+    warnings: tuple[str, ...]
+
+
+class Forgotten(msgspec.Struct, frozen=True):
+    """A forget that is durable. `texts` are the removed versions no other note holds, for the receipt's scan."""
+
+    name: str
+    hash: str
+    versions: int
+    size: int
+    texts: tuple[bytes, ...]
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """A read that is counted."""
+
+
+class Reconciled(msgspec.Struct, frozen=True):
+    """What a reconcile took in. `wait_until` (unix seconds): when something not yet quiet will be due."""
+
+    adopted: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
+    suspended: bool = False
+    wait_until: float | None = None
+
+
+class Rebuilt(msgspec.Struct, frozen=True):
+    """What a rebuild restored and could not."""
+
+    live: int
+    restored: int
+    forgotten: int
+    differ: tuple[str, ...]
+    missing: tuple[str, ...]
+    broken_line: int | None
+    findings: tuple[Finding, ...]
+
+
+Outcome = Saved | Forgotten | Counted | Reconciled | Rebuilt
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A note as it now stands, for the index; `entry` and `tokens` are None when it is gone."""
+
+    name: str
+    entry: Entry | None
+    tokens: list[str] | None
+
+
+class Committed(msgspec.Struct, frozen=True):
+    """What a commit did: one outcome or error a request, in order, and every note that changed."""
+
+    outcomes: list[Outcome | MemdError]
+    changes: list[Change]
