@@ -287,11 +287,11 @@ class Heads:
 
     def __init__(self) -> None:
         self._lives: dict[str, _Life] = {}
-        self._holders: dict[
-            str, int
-        ] = {}  # every hash ever named -> how many live notes have it among their versions
+        # Every hash ever named, and how many live notes have it among their versions.
+        self._holders: dict[str, int] = {}
         self._sessions: dict[str, int] = {}
         self._live_count = 0
+        self._forgotten_count = 0
 
     def apply(self, record: Record) -> None:
         """Take in the next record of the journal."""
@@ -325,6 +325,11 @@ class Heads:
     def live_count(self) -> int:
         """How many names are live."""
         return self._live_count
+
+    @property
+    def forgotten_count(self) -> int:
+        """How many names have a forget as their head."""
+        return self._forgotten_count
 
     def versions(self, name: str) -> tuple[str, ...]:
         """The distinct hashes of the note's current life, oldest first; none for a name that is not live."""
@@ -361,6 +366,10 @@ class Heads:
         life = self._find(besides)
         return held - (life is not None and hash in life.versions) > 0
 
+    def held(self, hash: str) -> bool:  # noqa: A002 - the record's own word
+        """Whether any live note has `hash` among its versions."""
+        return (self._held(hash) or 0) > 0
+
     def named(self, hash: str) -> bool:  # noqa: A002 - the record's own word
         """Whether any record ever named `hash`, forgotten or not."""
         return self._held(hash) is not None
@@ -372,17 +381,19 @@ class Heads:
             life.last_used = record.at
 
     def _turn(self, record: Record) -> None:
-        was_live = self.is_live(record.name)
+        was_live, was_forgotten = self.is_live(record.name), self.is_forgotten(record.name)
         life = self._own(record)
         if record.op == FORGET:
             for version in life.versions:
                 self._hold(version, -1)
             life.begin(record)
             self._live_count -= was_live
+            self._forgotten_count += not was_forgotten
             return
         if not was_live:
             life.begin(record)
             self._live_count += 1
+            self._forgotten_count -= was_forgotten
         life.head = record
         if record.hash not in life.versions:
             life.versions[record.hash] = None
@@ -425,6 +436,7 @@ class Planned(Heads):
         super().__init__()
         self._base = base
         self._live_count = base.live_count
+        self._forgotten_count = base.forgotten_count
 
     def session_saves(self, session: str) -> int:
         own = self._sessions.get(session)

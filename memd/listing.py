@@ -43,18 +43,18 @@ def row(name: str, hook: str) -> str:
     return f"{link}{_DASH}{words}" if words else link
 
 
-def decode(raw: bytes) -> "Listing":
-    """The listing of a file's bytes; Unreadable when they are not UTF-8."""
-    try:
-        return Listing(raw.decode())
-    except UnicodeDecodeError as error:
-        raise errors.Unreadable("MEMORY.md is not UTF-8") from error
-
-
 class Listing(msgspec.Struct, frozen=True):
     """The whole text of a MEMORY.md, line ends, BOM and all."""
 
     text: str = ""
+
+    @classmethod
+    def decode(cls, raw: bytes) -> "Listing":
+        """The listing of a file's bytes; Unreadable when they are not UTF-8."""
+        try:
+            return cls(raw.decode())
+        except UnicodeDecodeError as error:
+            raise errors.Unreadable("MEMORY.md is not UTF-8; mend or move it, nothing was changed") from error
 
     def encode(self) -> bytes:
         """The file's bytes."""
@@ -65,29 +65,30 @@ class Listing(msgspec.Struct, frozen=True):
         listed = ((index, line, listed_by(line, notes)) for index, line in enumerate(self._lines()))
         return [_parse_row(index, line, name) for index, line, name in listed if name is not None]
 
-    def set_row(self, name: str, hook: str, *, replace: bool = True) -> "Listing":
+    def with_row(self, name: str, hook: str, *, replace: bool = True) -> "Listing":
         """With a row for the note: its first row replaced (kept, when not `replace`), else one appended."""
         for start, end in self._lines_of(name):
             return self._with(start, end, row(name, hook)) if replace else self
         return self._append([row(name, hook)])
 
-    def drop(self, name: str) -> "Listing":
+    def without(self, name: str) -> "Listing":
         """Without any row of the note."""
         text = self.text
         for start, end in reversed(list(self._lines_of(name))):
             text = text[:start] + text[end:]
         return Listing(self._keep_bom(text))
 
-    def reconcile(self, notes: Mapping[str, str]) -> "Listing":
+    def reconciled(self, notes: Mapping[str, str], keep: Collection[str] = ()) -> "Listing":
         """With one row for each of `notes` (name → hook), unlisted ones appended in their order (SPEC 4).
 
-        Rows of notes that are gone or already have a row go; every other line stays, and so does the order.
+        Rows of notes that are gone or already have a row go, but for those that list a name of `keep`, whose
+        file is there and is no note; every other line stays, and so does the order.
         """
         kept: list[str] = []
         seen: set[str] = set()
         for line in self._lines():
             name = listed_by(line, notes)
-            if name is not None and (name not in notes or name in seen):
+            if name is not None and name not in keep and (name not in notes or name in seen):
                 continue
             kept.append(line)
             if name is not None:
@@ -95,18 +96,25 @@ class Listing(msgspec.Struct, frozen=True):
         missing = [row(name, hook) for name, hook in notes.items() if name not in seen]
         return Listing(self._keep_bom("".join(kept)))._append(missing)
 
-    def rewrite_own(self, name: str, hook: str, is_own: Callable[[str], bool], *, stale: bool) -> "Listing":
-        """With each row of the note that is memd's own made to say `hook`, and marked while `stale`.
+    def with_own_row(
+        self, name: str, hook: str, is_own: Callable[[str], bool], *, stale: bool | None = None
+    ) -> "Listing":
+        """With each row of the note that is memd's own made to say `hook`, marked when `stale` (None: as it was).
 
         `is_own` is asked for the row's text, and for the same without its mark; a row in a person's words
         stays.
         """
         text = self.text
-        fresh = row(name, hook) + (STALE if stale else "")
         for start, end in reversed(list(self._lines_of(name))):
             old = _bare(text[start:end])
-            if is_own(old) or is_own(old.removesuffix(STALE)):
-                text = Listing(text)._with(start, end, fresh).text
+            plain = old.removesuffix(STALE)
+            if is_own(old):
+                marked = bool(stale)
+            elif is_own(plain):
+                marked = plain != old if stale is None else stale
+            else:
+                continue
+            text = Listing(text)._with(start, end, row(name, hook) + (STALE if marked else "")).text
         return Listing(text)
 
     def _lines(self) -> Iterator[str]:

@@ -73,15 +73,30 @@ def settle(
     """
     live = head is not None and head.op != "forget"
     if seen is None:
-        return _missing(now if first_missing is None else first_missing, now, settle) if live else Keep()
+        if not live:
+            return Keep()
+        until = forget_at(now if first_missing is None else first_missing, settle)
+        return Forget() if until <= now else Wait(until)
     if head is not None and live and head.hash == seen.hash:
         return Keep()
-    ready = seen.changed + (quiet if seen.size else settle)
-    # Further ahead than a clock's grain the change time says nothing: the clock was set back, or another
-    # machine stamped the file. Waiting for it could take years, and taking it loses nothing.
-    if now < ready and seen.changed - now <= settle:
-        return Wait(ready)
+    until = quiet_at(seen.size, seen.changed, now, settle, quiet=quiet)
+    if until > now:
+        return Wait(until)
     return Edit() if live else Adopt()
+
+
+def quiet_at(size: int, changed: float, now: float, settle: float = SETTLE, *, quiet: float = QUIET) -> float:
+    """When a file of `size` bytes, `changed` last then, may be read and taken; not after `now` when it may already.
+
+    A change time further ahead than `settle` says nothing: the clock was set back, or another machine stamped
+    the file. Waiting for it could take years, and taking the file loses nothing.
+    """
+    return now if changed - now > settle else changed + (quiet if size else settle)
+
+
+def forget_at(since: float, settle: float = SETTLE) -> float:
+    """When a note whose file is missing `since` then may be forgotten."""
+    return since + settle
 
 
 def missing_since(known: float | None, directory_changed: float, now: float) -> float:
@@ -108,7 +123,3 @@ def guard(missing: int, live: int, *, directory_gone: bool, suspended: bool) -> 
     if suspended:
         return missing > 0
     return missing >= 3 and 2 * missing >= live
-
-
-def _missing(since: float, now: float, settle: float) -> Decision:
-    return Forget() if now - since >= settle else Wait(since + settle)

@@ -63,6 +63,17 @@ class Usage(msgspec.Struct, frozen=True):
         """The usage of a store that has no file of it yet."""
         return cls()
 
+    @classmethod
+    def decode(cls, raw: bytes) -> "Usage":
+        """The usage of a file's bytes; Unreadable when they are not JSON of its shape, or none at all."""
+        try:
+            usual = _usual.decode(raw)
+        except msgspec.ValidationError:
+            return _decode_odd(raw)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise _unreadable() from error
+        return cls(usual.sessions, usual.notes)
+
     def counts(self, name: str) -> Counts:
         """The counts of a note, zero when it was never used."""
         return self.notes.get(name, NEVER)
@@ -81,7 +92,7 @@ class Usage(msgspec.Struct, frozen=True):
         old = self.counts(name)
         return self._put(name, Counts(old.saves, old.reads + 1, at))
 
-    def forgotten(self, name: str) -> "Usage":
+    def without(self, name: str) -> "Usage":
         """Without the note's entry."""
         if name not in self.notes:
             return self
@@ -93,9 +104,7 @@ class Usage(msgspec.Struct, frozen=True):
         A note whose life begins with an adopt may be older than its journal: its counts stay.
         """
         notes = {
-            name: _lower(counts, journal.saves(name), journal.reads(name))
-            if _began_here(journal, name)
-            else counts
+            name: _lower(counts, journal.saves(name), journal.reads(name)) if _began_here(journal, name) else counts
             for name, counts in self.notes.items()
             if not journal.is_forgotten(name)
         }
@@ -126,17 +135,6 @@ class Usage(msgspec.Struct, frozen=True):
     def _keep(self, notes: Mapping[str, Counts]) -> "Usage":
         extras = {name: extra for name, extra in self.extras.items() if name in notes}
         return msgspec.structs.replace(self, notes=notes, extras=extras)
-
-
-def decode(raw: bytes) -> Usage:
-    """The usage of a file's bytes; Unreadable when they are not JSON of its shape; so are no bytes at all."""
-    try:
-        usual = _usual.decode(raw)
-    except msgspec.ValidationError:
-        return _decode_odd(raw)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise _unreadable() from error
-    return Usage(usual.sessions, usual.notes)
 
 
 def _decode_odd(raw: bytes) -> Usage:
