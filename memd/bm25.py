@@ -130,10 +130,7 @@ class Ranking(msgspec.Struct, frozen=True, eq=False):
             cutoff = np.partition(self.scores, at)[at]
         # All that tie with the last place are in: which of them it is, names decide.
         found = np.flatnonzero((self.scores >= cutoff) & (self.scores > 0))
-        hits = [
-            self._hit(at, score)
-            for at, score in zip(found.tolist(), self.scores[found].tolist(), strict=True)
-        ]
+        hits = [self._hit(at, score) for at, score in zip(found.tolist(), self.scores[found].tolist(), strict=True)]
         hits.sort(key=lambda hit: (-hit.score, hit.store, hit.name))
         return hits[offset:end]
 
@@ -258,9 +255,7 @@ def _merge(parts: Sequence[_Part]) -> _Segment:
         keys = np.repeat(np.arange(len(segment.keys)), np.diff(segment.starts))[kept]
         used = np.bincount(keys, minlength=len(segment.keys)) > 0
         renumber = np.zeros(len(segment.keys), np.int32)
-        renumber[used] = np.fromiter(
-            map(numbers.__getitem__, compress(segment.keys, used.tolist())), np.int32
-        )
+        renumber[used] = np.fromiter(map(numbers.__getitem__, compress(segment.keys, used.tolist())), np.int32)
         replace = np.cumsum(alive) - 1 + len(names)
         postings.append((renumber[keys], replace[segment.docs[kept]], segment.counts[kept]))
         names += _living_names(part)

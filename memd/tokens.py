@@ -2,8 +2,8 @@
 
 Two paths, one answer. ASCII text (nearly all of it) is one regular expression over the lower-cased text.
 Other text is normalized (NFKC, case-folded) and cut at ASCII separators; a piece that came out ASCII takes
-the same expression, and only what is left is walked character by character. Both take time linear in the text,
-even in one made to be slow. Pure: standard library only. SPEC section 6.
+the same expression, and only what is left is walked character by character. Both take time linear in the
+text, even in one made to be slow. Pure: standard library only. SPEC section 6.
 """
 
 import itertools
@@ -141,7 +141,7 @@ def _walk(piece: str) -> list[str]:
                 end = at + 1
             continue
         joined = at == end + 1 and piece[end] in _JOINERS
-        if (joined or at == end) and _same_word(script, kind, joined=joined):
+        if (at == end or joined) and _same_word(script, kind, joined=joined):
             script = kind if script == _COMMON else script
         else:
             found += _tokens_of(piece[start:end], script)
@@ -151,9 +151,10 @@ def _walk(piece: str) -> list[str]:
 
 
 def _same_word(script: str, kind: str, *, joined: bool) -> bool:
+    """Whether a word of this script goes on with a character of that kind."""
     if script in _UNSPACED or kind in _UNSPACED:
         return script == kind and not joined
-    return script == kind or _COMMON in (script, kind)
+    return script != _NONE and (script == kind or _COMMON in (script, kind))
 
 
 def _tokens_of(word: str, script: str) -> list[str]:
@@ -195,5 +196,5 @@ def _class(char: str) -> str:
     if not category.startswith("L"):
         return _COMMON
     # The standard library has no script property; a letter's name begins with its script's.
-    script, _, _ = unicodedata.name(char).partition(" ")
+    script, _, _ = unicodedata.name(char, "UNNAMED").partition(" ")
     return _COMMON if script == "MODIFIER" else script
