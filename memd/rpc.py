@@ -62,9 +62,7 @@ class Dispatcher(Generic[CallT]):
     """
 
     def __init__(self, verbs: Mapping[str, Verb[CallT, Any, Any]], call: Callable[[str], CallT]) -> None:
-        self._methods: dict[str, Callable[..., Any]] = {
-            name: _Method(verb, call) for name, verb in verbs.items()
-        }
+        self._methods: dict[str, Callable[..., Any]] = {name: _Method(verb, call) for name, verb in verbs.items()}
 
     async def answer(self, line: bytes) -> bytes | None:
         """The reply line to one request line, with its line end; None where the wire says nothing.
@@ -179,12 +177,12 @@ def _explained(error: msgspec.ValidationError, choices: Mapping[str, str]) -> st
 def _incident(method: str, error: BaseException) -> Result:
     """An internal error: the caller learns its number, the log what was raised and where."""
     incident = uuid.uuid4().hex[:12]
-    _log.error("incident %s in %s: %s", incident, method, _trace(error))
+    _log.error("incident %s in %s: %s", incident, method, trace(error))
     data = {"kind": "internal", "incident": incident}
     return Error(INTERNAL_ERROR, f"internal error (incident {incident})", data)
 
 
-def _trace(error: BaseException) -> str:
+def trace(error: BaseException) -> str:
     """Types and places of an exception and of those it came from, on one line and without their text."""
     sites: list[str] = []
     came_from: BaseException | None = error

@@ -1,0 +1,387 @@
+"""Lines between sockets and `rpc`. Law: one client's conduct, whatever it is, is felt by that client alone.
+
+A connection is two tasks: one reads, one runs the requests and writes the answers, in order. What is read ahead
+is bounded, so a client that pipelines waits for itself; the reader sees a break while a request runs. A client
+that closed only its sending half still gets its answers; one that is gone has its request cancelled, and what
+`live` shields, a commit that has begun, is finished without it (SPEC section 12). Idle, nothing here has a timer.
+"""
+
+import errno
+import logging
+import os
+import socket
+import stat
+import struct
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Self
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
+
+from memd.fs import Disk
+from memd.protocol import CONNECTIONS_MAX, REQUEST_MAX
+from memd.rpc import LINE_TOO_LONG, trace
+
+Answer = Callable[[bytes], Awaitable[bytes | None]]
+"""`rpc.Dispatcher.answer`: a line in, a line out."""
+
+SEND_TIMEOUT_S = 30.0
+"""Seconds a client may leave its answer unread before it is dropped."""
+GRACE_S = 1.0
+"""Seconds a request that runs at the stop has to end by itself; then it is cancelled."""
+
+_CHUNK = 1 << 16
+_BACKLOG = 1024
+_ACCEPT_PAUSE_S = 0.1
+_log = logging.getLogger(__name__)
+
+
+class SocketTakenError(Exception):
+    """Somebody answers at the socket's path, or what is there is no socket."""
+
+
+# -- the socket ----------------------------------------------------------------------------------------------
+
+
+class Listener:
+    """A listening Unix socket and the file it is reached by."""
+
+    def __init__(self, sock: socket.socket, *, owned: bool) -> None:
+        """`owned`: the file goes with the listener; False for a socket that the service manager made."""
+        self.sock = sock
+        self.path = Path(os.fsdecode(sock.getsockname()))
+        self._owned = owned
+        self._identity = _identity(self.path)
+        sock.setblocking(False)
+
+    def is_reachable(self) -> bool:
+        """Whether the file at the path still leads here: it was neither removed nor replaced."""
+        return self._identity is not None and _identity(self.path) == self._identity
+
+    def close(self) -> None:
+        """Stop listening, and remove the file if it is this listener's own. May be repeated."""
+        self.sock.close()
+        if self._owned and self.is_reachable():
+            self.path.unlink(missing_ok=True)
+        self._owned = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def listen(path: Path) -> Listener:
+    """Listen at `path`, 0600, its directory made 0700. Only under the home's lifetime lock (SPEC section 15).
+
+    A socket that refuses is what a dead daemon left, and is taken over; `SocketTakenError` for one that answers
+    and for a file that is no socket. Other failures are the system's `OSError`.
+    """
+    Disk().make_dirs(path.parent)
+    _clear(path)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.bind(str(path))
+        path.chmod(0o600)
+        sock.listen(_BACKLOG)
+        return Listener(sock, owned=True)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def _clear(path: Path) -> None:
+    """Remove a dead socket from `path`."""
+    try:
+        there = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(there.st_mode):
+        raise SocketTakenError("what is at the socket's path is no socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        refused = probe.connect_ex(str(path)) in (errno.ECONNREFUSED, errno.ENOENT)
+    if not refused:
+        raise SocketTakenError("another process answers at the socket's path")
+    path.unlink(missing_ok=True)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        there = path.lstat()
+    except OSError:
+        return None
+    return there.st_dev, there.st_ino
+
+
+def peer_uid(sock: socket.socket) -> int:
+    """The uid of the process at the other end, as the kernel noted it when that process connected."""
+    if sys.platform == "linux":
+        _pid, uid, _gid = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    else:  # struct xucred: its version, the uid, then groups; level 0 is SOL_LOCAL
+        _version, uid = struct.unpack_from("II", sock.getsockopt(0, socket.LOCAL_PEERCRED, 76))
+    return int(uid)
+
+
+# -- lines ---------------------------------------------------------------------------------------------------
+
+
+class LineTooLongError(Exception):
+    """A request line passed `REQUEST_MAX` bytes; the rest of it is dropped as it comes."""
+
+
+class Lines:
+    """Bytes in, request lines out. Holds at most `REQUEST_MAX` bytes and the last chunk fed."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._searched = 0
+        self._is_dropping = False
+        self.ended = False
+        """No more bytes come: what is left without a line end is a line."""
+
+    @property
+    def is_full(self) -> bool:
+        """Take what there is before more is fed."""
+        return len(self._buffer) > REQUEST_MAX
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing waits, not even a part of a line."""
+        return not self._buffer
+
+    def feed(self, data: bytes) -> None:
+        """Add what was received."""
+        self._buffer += data
+
+    def take(self) -> bytes | None:
+        """The next line without its end, blank ones left out; None when there is no whole one.
+
+        `LineTooLongError`, once a line, as soon as it is known.
+        """
+        while (end := self._end()) is not None:
+            line = bytes(self._buffer[:end])
+            del self._buffer[: end + 1]
+            self._searched = 0
+            if self._is_dropping:
+                self._is_dropping = False
+            elif len(line) > REQUEST_MAX:
+                raise LineTooLongError
+            elif line and not line.isspace():
+                return line
+        if self._is_dropping:
+            self._drop()
+        elif self.is_full:
+            self._is_dropping = True
+            self._drop()
+            raise LineTooLongError
+        return None
+
+    def _end(self) -> int | None:
+        """Where the next line ends; None when its end has not come."""
+        end = self._buffer.find(b"\n", self._searched)
+        if end >= 0:
+            return end
+        self._searched = len(self._buffer)
+        return self._searched if self.ended and self._buffer else None
+
+    def _drop(self) -> None:
+        self._buffer.clear()
+        self._searched = 0
+
+
+# -- connections ---------------------------------------------------------------------------------------------
+
+
+class Connection:
+    """One client: its requests run and are answered in order."""
+
+    def __init__(self, sock: socket.socket, answer: Answer) -> None:
+        sock.setblocking(False)
+        self._sock = sock
+        self._answer = answer
+        self._lines = Lines()
+        self._arrived = anyio.Event()
+        self._taken = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._is_busy = False
+        self._is_ending = False
+
+    async def serve(self) -> None:
+        """Serve the client until it ends or breaks, then close. Raises nothing but a cancellation."""
+        try:
+            with self._scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._read)
+                    await self._work()
+                    tasks.cancel_scope.cancel()
+        except Exception as error:  # noqa: BLE001 - the boundary: a failed connection is nobody else's
+            _log.error("a connection failed: %s", trace(error))
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the socket, whatever was to be answered. May be repeated."""
+        self._sock.close()
+
+    def end(self) -> None:
+        """End after the answer to the request that runs, at once when there is none."""
+        self._is_ending = True
+        if not self._is_busy:
+            self._scope.cancel()
+
+    async def _read(self) -> None:
+        """Feed what comes; cancel the connection when it breaks."""
+        try:
+            while data := await self._receive():
+                self._lines.feed(data)
+                self._arrived.set()
+                while self._lines.is_full:
+                    self._taken = anyio.Event()
+                    await self._taken.wait()
+            self._lines.ended = True
+            self._arrived.set()
+            if self._is_gone():
+                self._scope.cancel()
+        except OSError:
+            self._scope.cancel()
+
+    def _is_gone(self) -> bool:
+        """Whether the peer, whose sending half has ended, takes no answers either."""
+        try:
+            self._sock.send(b"")
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return False
+
+    async def _receive(self) -> bytes:
+        while True:
+            await anyio.wait_readable(self._sock)
+            try:
+                return self._sock.recv(_CHUNK)
+            except BlockingIOError:
+                continue
+
+    async def _work(self) -> None:
+        """Run and answer line after line."""
+        while not self._is_ending:
+            try:
+                line = self._lines.take()
+            except LineTooLongError:
+                line = b""
+            self._taken.set()
+            if line is None:
+                if self._lines.ended:
+                    return
+                self._arrived = anyio.Event()
+                await self._arrived.wait()
+                continue
+            self._is_busy = True
+            reply = await self._answer(line) if line else LINE_TOO_LONG
+            if reply is not None and not await self._send(reply):
+                return
+            self._is_busy = False
+            if not self._lines.is_empty:
+                await checkpoint()
+
+    async def _send(self, reply: bytes) -> bool:
+        """Write a reply, in one call where the client keeps up; False when it does not, or is gone."""
+        rest = memoryview(reply)
+        while rest:
+            try:
+                rest = rest[self._sock.send(rest) :]
+            except BlockingIOError:
+                with anyio.move_on_after(SEND_TIMEOUT_S) as waiting:
+                    await anyio.wait_writable(self._sock)
+                if waiting.cancelled_caught:
+                    return False
+            except OSError:
+                return False
+        return True
+
+
+class Server:
+    """Accepts clients of one uid and serves `CONNECTIONS_MAX` of them at once; more wait."""
+
+    def __init__(self, listener: Listener, answer: Answer, *, uid: int, count: Callable[[int], None]) -> None:
+        """`uid` is whose processes may connect; `count` is told the number of connections at each change."""
+        self._listener = listener
+        self._answer = answer
+        self._uid = uid
+        self._count = count
+        self._slots = anyio.Semaphore(CONNECTIONS_MAX)
+        self._connections: set[Connection] = set()
+        self._gone = anyio.Event()
+
+    async def serve(self, stop: anyio.Event) -> None:
+        """Serve until `stop` is set; then close the listener and give running requests `GRACE_S` seconds.
+
+        After those they are cancelled; what is shielded from that is waited for.
+        """
+        accepting = anyio.CancelScope()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._accept_all, tasks, accepting)
+                await stop.wait()
+                accepting.cancel()
+                self._listener.close()
+                with anyio.move_on_after(GRACE_S):
+                    await self._end_all()
+                tasks.cancel_scope.cancel()
+        finally:
+            for connection in self._connections:
+                connection.close()
+
+    async def _end_all(self) -> None:
+        for connection in self._connections:
+            connection.end()
+        while self._connections:
+            self._gone = anyio.Event()
+            await self._gone.wait()
+
+    async def _accept_all(self, tasks: TaskGroup, accepting: anyio.CancelScope) -> None:
+        with accepting:
+            while True:
+                await self._slots.acquire()
+                connection = Connection(await self._accept(), self._answer)
+                self._connections.add(connection)
+                self._count(len(self._connections))
+                tasks.start_soon(self._serve_one, connection)
+
+    async def _accept(self) -> socket.socket:
+        """The next client of our own uid; another's is dropped without a byte."""
+        while True:
+            await anyio.wait_readable(self._listener.sock)
+            try:
+                sock, _address = self._listener.sock.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                continue
+            except OSError as error:
+                # Out of descriptors or memory: those being served go on, and their end makes room.
+                _log.warning("cannot accept a connection: %s", error.strerror)
+                await anyio.sleep(_ACCEPT_PAUSE_S)
+                continue
+            if self._is_welcome(sock):
+                return sock
+            sock.close()
+
+    def _is_welcome(self, sock: socket.socket) -> bool:
+        try:
+            return peer_uid(sock) == self._uid
+        except OSError:
+            return False
+
+    async def _serve_one(self, connection: Connection) -> None:
+        try:
+            await connection.serve()
+        finally:
+            self._connections.discard(connection)
+            self._count(len(self._connections))
+            self._slots.release()
+            self._gone.set()
