@@ -1,0 +1,201 @@
+"""Where a repository's memory is. Law: git is never run, nothing is written, and no `.git` file can hang or fail it.
+
+The worktrees and subdirectories of one repository have one canonical path, which names one store; what git would
+call broken is a repository of its own, where its `.git` stands. Home, socket and config come from `memd_client`,
+so that daemon and client cannot disagree. SPEC 1.
+"""
+
+import hashlib
+import os
+import stat
+from itertools import accumulate
+from pathlib import Path
+from typing import Final
+
+import memd_client
+
+from memd import errors
+
+KEY_BYTES: Final = 200
+"""The longest plain key, in bytes of its file name."""
+
+_SMALL: Final = 8192  # a path has at most 4,096 bytes: a longer `.git` or `.origin` file is something else
+_FLATTENED: Final = str.maketrans(dict.fromkeys("/\\:", "-"))
+
+
+def home() -> Path:
+    """The home of this process. Errors: `memd_client.BadPlace`."""
+    return Path(memd_client.home())
+
+
+def socket_path() -> Path:
+    """The daemon's socket. Errors: `memd_client.BadPlace`, `memd_client.SocketPathTooLong`."""
+    return Path(memd_client.socket_path())
+
+
+def config_path() -> Path:
+    """The config file. Errors: `memd_client.BadPlace`."""
+    return Path(memd_client.config_path())
+
+
+def global_store(home: Path) -> Path:
+    """The directory of the notes that hold everywhere."""
+    return home / "memory"
+
+
+def projects(home: Path) -> Path:
+    """The directory of all repository stores, each below its key."""
+    return home / "projects"
+
+
+def repo_store(home: Path, key: str) -> Path:
+    """The directory of one repository's notes."""
+    return projects(home) / key / "memory"
+
+
+def origin_file(store: Path) -> Path:
+    """The file that says whose store it is."""
+    return store / ".origin"
+
+
+def origin_text(repo: Path) -> bytes:
+    """What the store of this canonical path holds as its `.origin`."""
+    return os.fsencode(repo) + b"\n"
+
+
+def place(cwd: str) -> Path:
+    """The directory that a request names. Errors: Refused (field `cwd`), without the path (SPEC 7)."""
+    path = Path(cwd)
+    if not path.is_absolute():
+        raise errors.Refused("cwd", "cwd: not an absolute path", bound="an absolute path")
+    status = _stat(path)
+    if status is None or not stat.S_ISDIR(status.st_mode):
+        raise errors.Refused(
+            "cwd",
+            "cwd: no such directory on this machine; a kernel elsewhere or in a container needs its own memd",
+            bound="a directory that exists here",
+        )
+    return path
+
+
+def canonical_repo(cwd: Path) -> Path:
+    """The path that the whole repository around `cwd` is known by; the real path of `cwd` where there is none.
+
+    It is the parent of git's common directory when that is a `.git`, else the common directory itself: a bare
+    repository, a submodule. Never raises; a path that is gone is judged by the directories above it.
+    """
+    here = _real(cwd)
+    for directory in (here, *here.parents):
+        common = _common_dir(directory)
+        if common is not None:
+            return common.parent if common.name == ".git" else common
+    return here
+
+
+def key(repo: Path) -> str:
+    """The key of a canonical path: `--` around the path, each `/`, `\\` and `:` in it as `-`.
+
+    One that would pass `KEY_BYTES` is cut at a character and ends in the path's hash.
+    """
+    plain = _plain(repo)
+    return plain if _size(plain) <= KEY_BYTES else key_when_taken(repo)
+
+
+def key_when_taken(repo: Path) -> str:
+    """The key of a path whose plain key another path holds: it ends in 8 hex digits of the path's sha256."""
+    return f"{_cut(_plain(repo))}-{hashlib.sha256(os.fsencode(repo)).hexdigest()[:8]}"
+
+
+def key_in(home: Path, repo: Path) -> str:
+    """The key under which this home has, or is to have, the store of a canonical path.
+
+    The plain one, unless that store's `.origin` names another path or does not read: stores are never mixed. A
+    store without an `.origin`, or with an empty one, belongs to whoever opens it first.
+    """
+    plain = key(repo)
+    origin = origin_file(repo_store(home, plain))
+    if not os.path.lexists(origin):
+        return plain
+    return plain if _read_small(origin) in (b"", b"\n", origin_text(repo)) else key_when_taken(repo)
+
+
+def _plain(repo: Path) -> str:
+    path = os.fspath(repo).removeprefix("/").removesuffix("/")
+    return f"--{path.translate(_FLATTENED)}--"
+
+
+def _cut(plain: str) -> str:
+    """A plain key made to fit `KEY_BYTES` with its last `--`."""
+    if _size(plain) <= KEY_BYTES:
+        return plain
+    fits = sum(size <= KEY_BYTES - 2 for size in accumulate(map(_size, plain)))
+    return plain[:fits] + "--"
+
+
+def _size(text: str) -> int:
+    return len(os.fsencode(text))
+
+
+def _common_dir(directory: Path) -> Path | None:
+    """Git's common directory, as far as `directory` itself tells; None when the search goes on above it."""
+    git = directory / ".git"
+    if not os.path.lexists(git):
+        return directory if _is_bare(directory) else None
+    gitdir = git if _is_dir(git) else _pointed_to(git, b"gitdir:")
+    if gitdir is None:
+        return git
+    if not os.path.lexists(gitdir / "commondir"):
+        return _real(gitdir)
+    return _pointed_to(gitdir / "commondir") or git
+
+
+def _is_bare(directory: Path) -> bool:
+    return _is_dir(directory / "objects") and _is_dir(directory / "refs") and os.path.lexists(directory / "HEAD")
+
+
+def _pointed_to(file: Path, keyword: bytes = b"") -> Path | None:
+    """The real path of the directory that a small file names, relative to its own; None when it names none."""
+    raw = _read_small(file)
+    if raw is None or not raw.startswith(keyword):
+        return None
+    named = raw.removeprefix(keyword).removeprefix(b" ").rstrip(b"\r\n")
+    if not named:
+        return None
+    target = _real(file.parent / os.fsdecode(named))
+    return target if _is_dir(target) else None
+
+
+def _read_small(file: Path) -> bytes | None:
+    """The bytes of a small regular file; None for anything else, without ever waiting for a FIFO's writer."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    try:
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        raw = os.read(descriptor, _SMALL + 1) if regular else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return raw if raw is not None and len(raw) <= _SMALL else None
+
+
+def _is_dir(path: Path) -> bool:
+    status = _stat(path)
+    return status is not None and stat.S_ISDIR(status.st_mode)
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except (OSError, ValueError):
+        return None
+
+
+def _real(path: Path) -> Path:
+    # Path.resolve raises on a loop of symlinks, realpath leaves it as it is.
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
+        return path
