@@ -27,7 +27,7 @@ NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 _HEX: Final = re.compile(r"[0-9a-f]{64}")
 _HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
-_NAME: Final = re.compile(r"(?!\.)[^/\x00]+")
+_NAME: Final = re.compile(r"(?!\.|memory\Z)[^/\x00]+", re.IGNORECASE)
 _DIGEST_KEY: Final = b'"digest":"'
 _DIGEST_LEN: Final = len(HASH_PREFIX) + 64
 
