@@ -22,6 +22,7 @@ from memd.store.model import (
     Request,
     Save,
     Saved,
+    View,
 )
 from memd.store.store import Store
 
@@ -45,4 +46,5 @@ __all__ = [
     "Save",
     "Saved",
     "Store",
+    "View",
 ]

@@ -9,7 +9,10 @@ import msgspec
 from memd.draft import Draft
 from memd.errors import MemdError
 from memd.fs import Stamp
+from memd.listing import Listing
 from memd.note import NoteType, Trouble
+from memd.protocol import FindingKind
+from memd.usage import Usage
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -20,6 +23,7 @@ class Entry(msgspec.Struct, frozen=True):
     """
 
     name: str
+    slug: str
     hook: str
     type: NoteType | None
     hash: str
@@ -34,14 +38,14 @@ class Entry(msgspec.Struct, frozen=True):
 class Blocked(msgspec.Struct, frozen=True):
     """A `.md` entry that is no note: a symlink, a directory, a FIFO, a file over the bound, an unreadable one."""
 
-    kind: str
+    kind: FindingKind
     reason: str
 
 
 class Finding(msgspec.Struct, frozen=True):
     """One thing `check` or `verify` names; `file` is a name within the store, never a path (SPEC 7)."""
 
-    kind: str
+    kind: FindingKind
     reason: str
     name: str | None = None
     file: str | None = None
@@ -152,8 +156,23 @@ class Change(msgspec.Struct, frozen=True):
     tokens: list[str] | None
 
 
+class View(msgspec.Struct, frozen=True):
+    """The store beside its notes, as readers see it without the lock. None: the file does not read.
+
+    `scanned_ns` and `journal` are what the directory and the journal were last known by: while the disk still
+    says the same, nothing was added or removed since (SPEC 5, "a watcher can go deaf").
+    """
+
+    listing: Listing | None = None
+    usage: Usage | None = None
+    suspended: bool = False
+    scanned_ns: int = 0
+    journal: Stamp | None = None
+
+
 class Committed(msgspec.Struct, frozen=True):
-    """What a commit did: one outcome or error a request, in order, and every note that changed."""
+    """What a commit did: one outcome or error a request, in order, every note that changed, and the new view."""
 
     outcomes: list[Outcome | MemdError]
     changes: list[Change]
+    view: View

@@ -189,11 +189,17 @@ class Plan:
 
     def twin(self, given: str, slug: str) -> str | None:
         """The note a given name means: the stem that equals it, else one that slugs to the same (SPEC 2)."""
-        names = set(self.names())
         for candidate in (given, slug):
-            if candidate in names:
+            if self.stands(candidate):
                 return candidate
-        return min((name for name in names if note.slug(name) == slug), default=None)
+        alike = set(self.state.by_slug.get(slug, ()))
+        alike.update(name for name, change in self.changes.items() if change.entry and change.entry.slug == slug)
+        alike.update(name for name in self.state.missing if note.slug(name) == slug)
+        return min((name for name in alike if self.stands(name)), default=None)
+
+    def stands(self, name: str) -> bool:
+        """Whether there is such a note as this plan leaves it; a live one whose file is missing counts."""
+        return self.entry(name) is not None or (name in self.state.missing and self.heads.is_live(name))
 
     # -- rows ------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 Opening, the watcher, `memory.reconcile` and the look after a failed write all end here (SPEC sections 4 and 5).
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from memd import settle
@@ -11,7 +11,7 @@ from memd.errors import Unreadable
 from memd.fs import Seen
 from memd.store.model import Author, Change, Reconcile, Reconciled
 from memd.store.plan import BY_HAND, Plan
-from memd.store.state import settled_stamp
+from memd.store.state import read_entry, settled_stamp
 
 BY_RECOVERY = Author(by="recovery")
 
@@ -33,6 +33,7 @@ def reconcile(plan: Plan, request: Reconcile, settle_s: float, *, opening: bool 
         suspended=plan.state.suspended,
     )
     plan.suspended = suspended
+    set_gone(plan, seen, keep=gone if suspended else ())
     adopted, edited, waits = take_seen(plan, seen, settle_s)
     forgotten = [] if suspended else forget_gone(plan, gone, settle_s, waits, at_once=request.accept)
     plan.mend_rows()
@@ -53,10 +54,20 @@ def note_missing(plan: Plan, seen: dict[str, Seen]) -> list[str]:
     gone = sorted(name for name in plan.heads.live() if name not in seen and name not in state.blocked)
     changed = state.scanned_ns / 1e9
     state.missing = {name: settle.missing_since(state.missing.get(name), changed, plan.now) for name in gone}
-    for name in state.entries:
-        if name not in seen:
-            plan.changes[name] = Change(name, None, None)
     return gone
+
+
+def set_gone(plan: Plan, seen: dict[str, Seen], keep: Collection[str]) -> None:
+    """Take notes without a file out of what is served, but for those a suspended store serves from objects."""
+    for name in plan.state.entries:
+        if name not in seen and name not in keep:
+            plan.changes[name] = Change(name, None, None)
+    for name in keep:
+        head = plan.head_hash(name)
+        if name not in plan.state.entries and head is not None:
+            raw = plan.state.read_object(head)
+            if raw is not None:
+                plan.changes[name] = Change(name, *read_entry(name, raw, None, 0))
 
 
 def recover_forgets(plan: Plan, gone: list[str]) -> list[str]:

@@ -51,8 +51,8 @@ def count(plan: Plan, request: Count) -> Counted:
 
 def choose_name(plan: Plan, draft: drafting.Draft) -> tuple[str, tuple[str, ...]]:
     """The file stem a draft is saved under, and what to warn of (SPEC 2, twins; SPEC 3, derived names)."""
-    if not draft.derived:
-        return plan.twin(draft.stem_given, draft.slug) or draft.slug, ()
+    if draft.given is not None:
+        return plan.twin(draft.given, draft.slug) or draft.slug, ()
     taken = plan.twin(draft.slug, draft.slug)
     if taken is None:
         return draft.slug, ()
@@ -77,7 +77,8 @@ def same_hook(entry: Entry | None, draft: drafting.Draft) -> bool:
 def numbered(slug: str, number: int) -> str:
     """`slug-N`, cut so that it stays a slug within its bounds (SPEC 2)."""
     suffix = f"-{number}"
-    return note.cut_slug(slug, len(suffix)) + suffix
+    cut = slug[: note.MAX_SLUG - len(suffix)].encode()[: note.MAX_SLUG_BYTES - len(suffix)]
+    return cut.decode(errors="ignore").rstrip("-") + suffix
 
 
 def check_expect(expect: str | msgspec.UnsetType | None, head: str | None) -> None:

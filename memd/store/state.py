@@ -6,6 +6,7 @@ first seed's kind may hold the same lock in turn (SPEC section 4).
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -17,7 +18,7 @@ from memd.errors import Unreadable
 from memd.fs import Disk, NotRegularError, Seen, Stamp
 from memd.journal import Heads, Record
 from memd.listing import Listing
-from memd.store.model import Blocked, Change, Entry
+from memd.store.model import Blocked, Change, Entry, View
 from memd.usage import Usage
 
 JOURNAL = "ops.jsonl"
@@ -81,6 +82,7 @@ class State:
         self.broken_line: int | None = None
         self.broken_reason: str | None = None
         self.entries: dict[str, Entry] = {}
+        self.by_slug: defaultdict[str, set[str]] = defaultdict(set)
         self.blocked: dict[str, Blocked] = {}
         self.missing: dict[str, float] = {}
         self.suspended = False
@@ -121,6 +123,13 @@ class State:
         self.journal_stamp = stamp
         return replay.count > 0 or not grown
 
+    def all_records(self) -> list[Record]:
+        """Every record of the journal file, read again."""
+        if self.journal_stamp is None:
+            return []
+        raw, _ = self._read_journal_from(self.directory / JOURNAL, 0)
+        return journal.replay(raw).records
+
     def _read_journal_from(self, path: Path, offset: int) -> tuple[bytes, Stamp]:
         try:
             return self.disk.read_from(path, offset)
@@ -145,16 +154,35 @@ class State:
         for name, change in changes.items():
             entry = change.entry
             if entry is None:
-                self.entries.pop(name, None)
+                self._drop_entry(name)
             else:
                 stamp = written.get(name)
                 if stamp is not None and stamp.size == entry.size:
                     entry = msgspec.structs.replace(entry, stamp=stamp, looked_ns=looked_ns)
-                self.entries[name] = entry
+                self._set_entry(entry)
                 self.missing.pop(name, None)
             merged.append(Change(name, entry, change.tokens))
         self.suspended = suspended
         return merged
+
+    def _set_entry(self, entry: Entry) -> None:
+        self.entries[entry.name] = entry
+        self.by_slug[entry.slug].add(entry.name)
+
+    def _drop_entry(self, name: str) -> None:
+        entry = self.entries.pop(name, None)
+        if entry is not None:
+            self.by_slug[entry.slug].discard(name)
+
+    def view(self) -> View:
+        """What readers see without the lock."""
+        return View(
+            listing=_if_readable(self.listing),
+            usage=_if_readable(self.usage),
+            suspended=self.suspended,
+            scanned_ns=self.scanned_ns,
+            journal=self.journal_stamp,
+        )
 
     @property
     def intact(self) -> bool:
@@ -173,7 +201,7 @@ class State:
 
     def scan(self) -> dict[str, Seen]:
         """The `.md` entries of the directory that count as notes, by name; `blocked` is what does not count."""
-        self.scanned_ns = self.directory.stat().st_mtime_ns
+        self.note_scan()
         found: dict[str, Seen] = {}
         self.blocked = {}
         for seen in self.disk.scan(self.directory):
@@ -186,6 +214,14 @@ class State:
             else:
                 self.blocked[name] = blocked
         return found
+
+    def note_scan(self) -> None:
+        """What the directory holds is known as of now."""
+        self.scanned_ns = self.directory.stat().st_mtime_ns
+
+    def is_scanned(self) -> bool:
+        """Whether nothing was added to or removed from the directory since it was last known."""
+        return self.scanned_ns == self.directory.stat().st_mtime_ns
 
     def look(self, name: str) -> Seen | None:
         """What stands at a note's path, without opening it; None when there is nothing."""
@@ -217,13 +253,21 @@ class State:
 
     def load_notes(self) -> Iterator[Change]:
         """Read every note anew, yielding each as it is taken into `entries`."""
-        self.entries = {}
+        self.entries.clear()
+        self.by_slug.clear()
         for name in self.scan():
             read = self.read_note(name)
             if read is not None:
                 _, entry, words = read
-                self.entries[name] = entry
+                self._set_entry(entry)
                 yield Change(name, entry, words)
+
+
+def _if_readable(cached: Cached[T]) -> T | None:
+    try:
+        return cached.get()
+    except (Unreadable, OSError):
+        return None
 
 
 def read_entry(name: str, raw: bytes, stamp: Stamp | None, looked_ns: int) -> tuple[Entry, list[str]]:
@@ -233,6 +277,7 @@ def read_entry(name: str, raw: bytes, stamp: Stamp | None, looked_ns: int) -> tu
     fence = text.find(secrets.FENCE)
     entry = Entry(
         name=name,
+        slug=note.slug(name),
         hook=parsed.hook,
         type=parsed.type,
         hash=journal.content_hash(raw),

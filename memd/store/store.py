@@ -11,24 +11,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from memd.errors import Busy, MemdError, Storage, Suspended
+from memd import paths
+from memd.errors import Busy, MemdError, NotFound, Storage, Suspended
 from memd.fs import Disk, LockTimeoutError
+from memd.journal import Record
 from memd.settle import SETTLE
-from memd.store import rebuilding, reconciling, saving, sweep, write
+from memd.store import checking, rebuilding, reconciling, saving, sweep, write
 from memd.store.model import (
     Change,
     Committed,
     Count,
+    Entry,
     Finding,
     Forget,
     Outcome,
     Rebuild,
+    Rebuilt,
     Reconcile,
+    Reconciled,
     Request,
     Save,
+    View,
 )
 from memd.store.plan import Plan
-from memd.store.state import LOCK, State
+from memd.store.state import LOCK, State, read_entry
 
 T = TypeVar("T")
 
@@ -41,6 +47,7 @@ _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 class Store:
     """The notes of one directory, and the only thing that writes there.
 
+    `origin` is the canonical path the store belongs to, written down when the store is first opened (SPEC 1).
     `lock_timeout` and `settle_s` are seconds; `clock` gives unix seconds. A store whose directory is not there
     is empty, and made by the first save.
     """
@@ -49,12 +56,14 @@ class Store:
         self,
         directory: Path,
         *,
+        origin: Path | None = None,
         disk: Disk | None = None,
         lock_timeout: float = 10.0,
         settle_s: float = SETTLE,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.directory = directory
+        self.origin = origin
         self.disk = disk or Disk()
         self.lock_timeout = lock_timeout
         self.settle_s = settle_s
@@ -71,23 +80,24 @@ class Store:
         opens the store again. Errors: Busy, Unreadable, Storage.
         """
         if not self.directory.is_dir():
-            return Committed([], [])
+            return Committed([], [], View())
         try:
             with self._locked():
-                return Committed([], self._load())
+                return self._committed([], self._load())
         except OSError as error:
             if error.errno not in _READ_ONLY:
                 raise storage(error) from error
             self.state = State(self.disk, self.directory)
             self.state.read_journal()
-            return Committed([], list(self.state.load_notes()))
+            return self._committed([], list(self.state.load_notes()))
 
     def _load(self) -> list[Change]:
-        """Read everything, sweep and reconcile, under the lock; what is gone since the last load comes as a change."""
+        """Read everything, sweep and reconcile, under the lock; what went since the last load comes as a change."""
         self.loaded = False
         before = self.state
         state = self.state = State(self.disk, self.directory)
         state.missing, state.suspended = before.missing, before.suspended
+        self._claim()
         state.read_journal()
         sweep.sweep(state)
         changes = {change.name: change for change in state.load_notes()}
@@ -99,6 +109,16 @@ class Store:
         self.loaded = True
         return list(changes.values())
 
+    def _claim(self) -> None:
+        """Write down whom a store without `.origin` belongs to."""
+        path = paths.origin_file(self.directory)
+        if self.origin is None:
+            return
+        status = self.disk.stat(path)
+        if status is None or status.st_size <= 1:
+            self.disk.replace(self.disk.stage(self.directory, paths.origin_text(self.origin)), path)
+            self.disk.sync_dir(self.directory)
+
     # -- writing ---------------------------------------------------------------------------------------------
 
     def commit(self, batch: Sequence[Request]) -> Committed:
@@ -109,17 +129,20 @@ class Store:
         """
         try:
             if not self.directory.is_dir():
-                self._make_directory()
+                held = self.state.heads.live_count
+                if held or not any(isinstance(request, Save) for request in batch):
+                    return self._nowhere(batch, held)
+                self.disk.make_dirs(self.directory)
             with self._locked():
                 return self._commit(batch)
         except LockTimeoutError:
             busy = Busy(f"another process held the store's lock for {self.lock_timeout:g} s; try again")
-            return Committed([busy] * len(batch), [])
+            return self._committed([busy] * len(batch), [])
         except MemdError as error:
-            return Committed([error] * len(batch), [])
+            return self._committed([error] * len(batch), [])
         except OSError as error:
             self.loaded = False
-            return Committed([storage(error)] * len(batch), self._reload())
+            return self._committed([storage(error)] * len(batch), self._reload())
 
     def _commit(self, batch: Sequence[Request]) -> Committed:
         changes: dict[str, Change] = {}
@@ -135,7 +158,7 @@ class Store:
                 changes |= {change.name: change for change in self._carry_out(plan)}
             except write.InterferenceError:
                 continue
-            return Committed(outcomes, list(changes.values()))
+            return self._committed(outcomes, list(changes.values()))
         raise Busy("another program keeps writing these notes; try again")
 
     def _plan(self, plan: Plan, request: Request) -> Outcome | MemdError:
@@ -161,8 +184,14 @@ class Store:
                 return saving.count(plan, request)
 
     def _carry_out(self, plan: Plan) -> list[Change]:
+        known = self.state.is_scanned()
         written = write.carry_out(plan)
+        if known:
+            self.state.note_scan()
         return self.state.merge(plan.changes, written, plan.suspended, self.clock())
+
+    def _committed(self, outcomes: Sequence[Outcome | MemdError], changes: list[Change]) -> Committed:
+        return Committed(list(outcomes), changes, self.state.view())
 
     def _reload(self) -> list[Change]:
         """Look at the disk again after a failed write, if it lets us; else the next write does."""
@@ -172,13 +201,12 @@ class Store:
         except (OSError, LockTimeoutError, MemdError):
             return []
 
-    def _make_directory(self) -> None:
-        """Make the store's directory, unless it held notes and was taken away (SPEC 5, guard)."""
-        if self.state.heads.live_count:
-            self.state.suspended = True
-            raise suspended(self.state.heads.live_count)
-        self.disk.make_dirs(self.directory)
+    def _nowhere(self, batch: Sequence[Request], held: int) -> Committed:
+        """Answer a batch while there is no directory: none is made where one with notes was taken away (SPEC 5)."""
         self.loaded = False
+        self.state.suspended = bool(held)
+        gone = [Change(name, None, None) for name in self.state.entries]
+        return self._committed([nowhere(request, held) for request in batch], gone)
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -198,6 +226,37 @@ class Store:
                 return look(self.state)
             raise storage(error) from error
 
+    def read_now(self, name: str) -> tuple[bytes, Entry] | None:
+        """A note's bytes and entry as they stand: its file, or while the store is suspended its head's object.
+
+        Takes no lock: a note file is replaced whole. None when there is neither.
+        """
+        read = self.state.read_note(name)
+        if read is not None:
+            return read[0], read[1]
+        head = self.state.heads.head(name)
+        raw = self.state.read_object(head.hash) if self.state.suspended and head is not None else None
+        return None if raw is None else (raw, read_entry(name, raw, None, 0)[0])
+
+    def read_version(self, name: str, content_hash: str) -> bytes:
+        """The text of one version of a note, from its object. Errors: NotFound, Busy, Unreadable, Storage."""
+
+        def look(state: State) -> bytes:
+            raw = state.read_object(content_hash) if content_hash in state.heads.versions(name) else None
+            if raw is None:
+                raise NotFound("the note has no version of that hash; memory.log lists them")
+            return raw
+
+        return self.inspect(look)
+
+    def records(self) -> list[Record]:
+        """Every record of the journal, in append order. Errors: Busy, Unreadable, Storage."""
+        return self.inspect(lambda state: state.all_records())
+
+    def check(self) -> tuple[Finding, ...]:
+        """Every trouble of the store's files (SPEC 7)."""
+        return self.inspect(checking.check)
+
     def verify(self) -> tuple[Finding, ...]:
         """What rebuild would name, changing nothing (SPEC 7)."""
         return self.inspect(rebuilding.verify)
@@ -206,6 +265,18 @@ class Store:
     def _locked(self) -> Iterator[None]:
         with self.disk.locked(self.directory / LOCK, self.lock_timeout):
             yield
+
+
+def nowhere(request: Request, held: int) -> Outcome | MemdError:
+    """What a request comes to where there is no directory; `held` is how many notes there were."""
+    match request:
+        case Reconcile():
+            return Reconciled(suspended=bool(held))
+        case Rebuild() if not held:
+            return Rebuilt(live=0, restored=0, forgotten=0, differ=(), missing=(), broken_line=None, findings=())
+        case Forget() | Count() if not held:
+            return NotFound(f"no note is named {request.name}")
+    return suspended(held)
 
 
 def storage(error: OSError) -> Storage:

@@ -1,0 +1,106 @@
+"""The open stores of one home. Law: one `LiveStore` a directory, so that one lock and one index serve it.
+
+SPEC section 1: a place is the repository's store, found from the caller's `cwd`, and the global one.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+import memd_client
+
+from memd import paths
+from memd.config import Config
+from memd.errors import MemdError
+from memd.live.runtime import Runtime
+from memd.live.stores import LiveStore
+from memd.note import Scope
+from memd.store import Store
+
+
+class Place(NamedTuple):
+    """Where a caller is: the two stores it sees, in the order they are searched."""
+
+    repo: LiveStore
+    everywhere: LiveStore
+
+    def stores(self, scope: Scope | None = None) -> list[LiveStore]:
+        """The stores of one scope, or both in store order."""
+        return [store for store in self if scope is None or store.scope is scope]
+
+    def store(self, scope: Scope) -> LiveStore:
+        """The store of a scope."""
+        return self.repo if scope is Scope.REPO else self.everywhere
+
+
+class Library:
+    """Every store the daemon has opened, by directory.
+
+    A store that was never more than looked for is let go with its last user, so that callers in many
+    directories cost nothing.
+    """
+
+    def __init__(self, home: Path, config: Config, runtime: Runtime | None = None) -> None:
+        self.home = home
+        self.home_id = memd_client.home_id({**os.environ, "MEMD_HOME": str(home)})
+        self.config = config
+        self.runtime = runtime or Runtime()
+        self._opened: dict[Path, LiveStore] = {}
+        self._known: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
+
+    def place(self, cwd: str) -> Place:
+        """The stores a caller in `cwd` sees, none of them opened by this. Errors: Refused (field `cwd`)."""
+        repo = paths.canonical_repo(paths.place(cwd))
+        return Place(self._repo(repo), self._global())
+
+    async def opened(self, place: Place, scope: Scope | None = None) -> list[LiveStore]:
+        """The stores of a place, opened and caught up with the disk. Errors: Busy, Unreadable, Storage."""
+        stores = place.stores(scope)
+        for store in stores:
+            await store.ready()
+            self.keep(store)
+        return stores
+
+    def keep(self, store: LiveStore) -> None:
+        """Hold on to a store once there is something of it."""
+        if store.opened:
+            self._opened[store.directory] = store
+
+    async def rescan(self) -> None:
+        """Look at every opened store once, since events can be missed (SPEC 5)."""
+        for store in list(self._opened.values()):
+            try:
+                await store.reconcile()
+            except MemdError as error:
+                self.runtime.note(f"rescan {store.scope}", error.text)
+        self.runtime.last_scan = time.monotonic()
+
+    @property
+    def store_count(self) -> int:
+        """How many stores are open."""
+        return len(self._opened)
+
+    def _global(self) -> LiveStore:
+        return self._at(paths.global_store(self.home), Scope.GLOBAL, None)
+
+    def _repo(self, repo: Path) -> LiveStore:
+        directory = paths.repo_store(self.home, paths.key_in(self.home, repo))
+        known = self._known.get(directory)
+        if known is not None and known.store.origin != repo:
+            # The other path has been asked for and has not written its `.origin` yet.
+            directory = paths.repo_store(self.home, paths.key_when_taken(repo))
+        return self._at(directory, Scope.REPO, repo)
+
+    def _at(self, directory: Path, scope: Scope, origin: Path | None) -> LiveStore:
+        store = self._known.get(directory)
+        if store is None:
+            blocking = Store(
+                directory,
+                origin=origin,
+                lock_timeout=self.config.lock_timeout_s,
+                settle_s=self.config.settle_ms / 1000,
+            )
+            store = self._known[directory] = LiveStore(scope, blocking)
+        return store

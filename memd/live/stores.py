@@ -1,0 +1,180 @@
+"""One store in the running daemon. Law: between a commit's return and `apply` nothing awaits.
+
+Writes wait in a list; whoever gets the lock commits all that wait, in a worker thread, shielded from
+cancellation, and the others find their outcome set: that is the group commit. Readers take no lock: entries,
+index and view change only in `apply`, on the event loop, all at once (SPEC section 4).
+"""
+
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from memd.bm25 import Snapshot
+from memd.errors import MemdError, NotFound
+from memd.fs import Stamp
+from memd.note import Scope
+from memd.store import Committed, Entry, Outcome, Reconcile, Reconciled, Request, Store, View
+
+T = TypeVar("T")
+
+BATCH_MAX = 64
+"""Requests one commit carries at most; it bounds what a failed sync refuses and how long a first waiter waits."""
+
+
+class Waiter:
+    """One request on its way to a commit, and what became of it."""
+
+    __slots__ = ("outcome", "request")
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.outcome: Outcome | MemdError | None = None
+
+
+class LiveStore:
+    """A store, its warm index and its write queue."""
+
+    def __init__(self, scope: Scope, store: Store) -> None:
+        self.scope = scope
+        self.store = store
+        self.entries: dict[str, Entry] = {}
+        self.index = Snapshot.EMPTY
+        self.view = View()
+        self.opened = False
+        self.lock = anyio.Lock()
+        self.waiting: list[Waiter] = []
+
+    @property
+    def directory(self) -> Path:
+        """Where the store is."""
+        return self.store.directory
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    async def write(self, request: Request) -> Outcome:
+        """What a request did, once it is durable. Errors: whatever refused it (SPEC 3, "Order of refusals").
+
+        A caller that is cancelled while it waits takes its request back; one whose commit has begun is heard
+        when it ends.
+        """
+        waiter = Waiter(request)
+        self.waiting.append(waiter)
+        try:
+            async with self.lock:
+                if waiter.outcome is None:
+                    await self._commit_waiting()
+        finally:
+            if waiter in self.waiting:
+                self.waiting.remove(waiter)
+        if isinstance(waiter.outcome, MemdError):
+            raise waiter.outcome
+        if waiter.outcome is None:
+            raise RuntimeError("a commit left a request without an outcome")
+        return waiter.outcome
+
+    async def _commit_waiting(self) -> None:
+        batch, self.waiting = self.waiting[:BATCH_MAX], self.waiting[BATCH_MAX:]
+        requests = [waiter.request for waiter in batch]
+        with anyio.CancelScope(shield=True):
+            committed = await anyio.to_thread.run_sync(self.store.commit, requests)
+        self.apply(committed)
+        for waiter, outcome in zip(batch, committed.outcomes, strict=True):
+            waiter.outcome = outcome
+
+    def apply(self, committed: Committed) -> None:
+        """Take a commit's changes over into what readers see. No await here, ever."""
+        put: dict[str, list[str]] = {}
+        gone: list[str] = []
+        for change in committed.changes:
+            if change.entry is None:
+                self.entries.pop(change.name, None)
+                gone.append(change.name)
+                continue
+            self.entries[change.name] = change.entry
+            if change.tokens is not None:
+                put[change.name] = change.tokens
+        if put or gone:
+            self.index = self.index.replace(put, gone)
+        self.view = committed.view
+        self.opened = self.opened or bool(self.entries) or self.view.journal is not None
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    async def ready(self) -> None:
+        """Open the store if it is not, and take in what was added or removed behind its back.
+
+        Errors: Busy, Unreadable, Storage at the first opening; later ones leave what was served before.
+        """
+        if self.opened:
+            if self.is_stale():
+                await self.try_reconcile()
+        elif self.directory.is_dir():
+            async with self.lock:
+                if not self.opened:
+                    await self._open()
+
+    async def _open(self) -> None:
+        with anyio.CancelScope(shield=True):
+            committed = await anyio.to_thread.run_sync(self.store.open)
+        self.apply(committed)
+
+    async def reconcile(self, *, accept: bool = False) -> Reconciled:
+        """Take in what differs, now."""
+        outcome = await self.write(Reconcile(accept))
+        if not isinstance(outcome, Reconciled):
+            raise TypeError(outcome)
+        return outcome
+
+    async def try_reconcile(self) -> None:
+        """Take in what differs if the disk allows it; what was served before goes on being served."""
+        with suppress(MemdError):
+            await self.reconcile()
+
+    async def inspect(self, look: Callable[[], T]) -> T:
+        """What a blocking look at the store finds, in a worker thread while no commit runs."""
+        async with self.lock:
+            return await anyio.to_thread.run_sync(look)
+
+    def is_stale(self) -> bool:
+        """Whether the directory or the journal changed behind memd's back: two stats."""
+        try:
+            if self.directory.stat().st_mtime_ns != self.view.scanned_ns:
+                return True
+            return Stamp.of((self.directory / "ops.jsonl").stat()) != self.view.journal
+        except FileNotFoundError:
+            return self.view.journal is not None or bool(self.entries)
+
+    def serves(self, entry: Entry) -> bool:
+        """Whether a note can be shown now: its file is there, or the store is suspended and serves its object."""
+        return self.view.suspended or self.stamp(entry.name) is not None
+
+    def stamp(self, name: str) -> Stamp | None:
+        """What the note's file is now; None when there is none."""
+        try:
+            status = (self.directory / f"{name}.md").lstat()
+        except OSError:
+            return None
+        return Stamp.of(status) if stat.S_ISREG(status.st_mode) else None
+
+    async def current(self, entry: Entry) -> tuple[bytes, Entry]:
+        """A note's bytes and entry as they stand now, a suspended store's from its object; an edit is taken in first.
+
+        Errors: NotFound when the note went.
+        """
+        read = await anyio.to_thread.run_sync(self.store.read_now, entry.name)
+        if read is None:
+            raise NotFound("the note's file is gone")
+        raw, now = read
+        if now.hash != entry.hash:
+            await self.try_reconcile()
+        return raw, now
+
+    async def version(self, name: str, content_hash: str) -> bytes:
+        """One version's text. Errors: NotFound when the note has no such version or its object is gone."""
+        return await self.inspect(partial(self.store.read_version, name, content_hash))

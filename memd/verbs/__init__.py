@@ -1,0 +1,36 @@
+"""The verbs: one async function each, and the table of them. Law: what is not in the table does not exist.
+
+SPEC section 7. Each takes a `Call` and its parameters and gives its reply; the wire's types are in `protocol`.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from memd import protocol
+from memd.protocol import Verb
+from memd.verbs import care, daemon, notes, ranking, records
+from memd.verbs.call import Call
+
+__all__ = ["VERBS", "Call"]
+
+_TABLE: tuple[Verb[Call, Any, Any], ...] = (
+    Verb("memory.save", protocol.SaveParams, protocol.SaveReply, notes.save),
+    Verb("memory.read", protocol.NameParams, protocol.ReadReply, notes.read),
+    Verb("memory.search", protocol.SearchParams, protocol.SearchReply, ranking.search),
+    Verb("memory.forget", protocol.NameParams, protocol.ForgetReply, notes.forget),
+    Verb("memory.list", protocol.ListParams, protocol.ListReply, records.list_notes),
+    Verb("memory.log", protocol.LogParams, protocol.LogReply, records.log),
+    Verb("memory.show", protocol.ShowParams, protocol.ShowReply, notes.show),
+    Verb("memory.stats", protocol.PlaceParams, protocol.StatsReply, records.stats),
+    Verb("memory.check", protocol.PlaceParams, protocol.CheckReply, care.check),
+    Verb("memory.verify", protocol.PlaceParams, protocol.CheckReply, care.verify),
+    Verb("memory.rebuild", protocol.PlaceParams, protocol.RebuildReply, care.rebuild),
+    Verb("memory.reconcile", protocol.ReconcileParams, protocol.ReconcileReply, care.reconcile),
+    Verb("daemon.hello", protocol.HelloParams, protocol.HelloReply, daemon.hello),
+    Verb("daemon.status", protocol.Params, protocol.StatusReply, daemon.status),
+    Verb("daemon.stop", protocol.Params, protocol.StopReply, daemon.stop),
+)
+
+VERBS: Mapping[str, Verb[Call, Any, Any]] = MappingProxyType({verb.name: verb for verb in _TABLE})
+"""Every verb by its wire name."""

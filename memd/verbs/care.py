@@ -1,0 +1,121 @@
+"""Check, verify, rebuild and reconcile. Law: what is wrong is named, store by store, and mended only when asked.
+
+SPEC section 7.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Iterable
+
+import anyio
+
+from memd import protocol
+from memd.errors import Refused
+from memd.live import LiveStore
+from memd.protocol import (
+    CheckReply,
+    PlaceParams,
+    RebuildReply,
+    ReconcileParams,
+    ReconcileReply,
+    StoreRebuild,
+    StoreReconcile,
+)
+from memd.store import Finding, Rebuild, Rebuilt, Reconciled
+from memd.verbs.call import Call
+
+
+async def check(call: Call, params: PlaceParams) -> CheckReply:
+    """`memory.check`: every trouble of the files."""
+    stores = await call.stores(params)
+    return reply(await found(stores, check_store))
+
+
+async def verify(call: Call, params: PlaceParams) -> CheckReply:
+    """`memory.verify`: what rebuild would name, changing nothing."""
+    stores = await call.stores(params)
+    return reply(await found(stores, verify_store))
+
+
+async def found(
+    stores: Iterable[LiveStore], look: Callable[[LiveStore], Awaitable[tuple[Finding, ...]]]
+) -> list[protocol.Finding]:
+    """The findings of each store, repo first."""
+    return [as_finding(store, finding) for store in stores if store.opened for finding in await look(store)]
+
+
+async def check_store(store: LiveStore) -> tuple[Finding, ...]:
+    """What is wrong with one store's files."""
+    return await store.inspect(store.store.check)
+
+
+async def verify_store(store: LiveStore) -> tuple[Finding, ...]:
+    """What of one store differs from its journal."""
+    return await store.inspect(store.store.verify)
+
+
+def reply(findings: list[protocol.Finding]) -> CheckReply:
+    """The reply that holds these findings."""
+    return CheckReply(ok=not findings, findings=tuple(findings))
+
+
+def as_finding(store: LiveStore, finding: Finding) -> protocol.Finding:
+    """A finding with its store's scope."""
+    return protocol.Finding(
+        kind=finding.kind,
+        scope=store.scope,
+        reason=finding.reason,
+        name=finding.name,
+        file=finding.file,
+        line=finding.line,
+    )
+
+
+async def rebuild(call: Call, params: PlaceParams) -> RebuildReply:
+    """`memory.rebuild`, both stores. A person's verb. `ok` is false on a missing object or a broken chain."""
+    person_only(params)
+    repo, everywhere = [
+        rebuilt_store(await call.write(store, Rebuild(), Rebuilt)) for store in await call.stores(params)
+    ]
+    ok = not any(store.missing or store.broken_line for store in (repo, everywhere))
+    return RebuildReply(ok=ok, repo=repo, global_=everywhere)
+
+
+def rebuilt_store(rebuilt: Rebuilt) -> StoreRebuild:
+    """One store's part of the reply."""
+    return StoreRebuild(
+        live=rebuilt.live,
+        restored=rebuilt.restored,
+        forgotten=rebuilt.forgotten,
+        differ=rebuilt.differ,
+        missing=rebuilt.missing,
+        broken_line=rebuilt.broken_line,
+    )
+
+
+async def reconcile(call: Call, params: ReconcileParams) -> ReconcileReply:
+    """`memory.reconcile`, both stores; what is not yet quiet is waited for once. `accept` is a person's."""
+    if params.accept:
+        person_only(params)
+    repo, everywhere = [await reconciled_store(store, accept=params.accept) for store in await call.stores(params)]
+    return ReconcileReply(repo=repo, global_=everywhere)
+
+
+async def reconciled_store(store: LiveStore, *, accept: bool) -> StoreReconcile:
+    """Reconcile one store, and once more when something was not yet quiet (SPEC 5)."""
+    first = await store.reconcile(accept=accept)
+    again = Reconciled(suspended=first.suspended)
+    if first.wait_until is not None:
+        await anyio.sleep(max(0.0, first.wait_until - time.time()))
+        again = await store.reconcile(accept=accept)
+    return StoreReconcile(
+        adopted=len(first.adopted) + len(again.adopted),
+        edited=len(first.edited) + len(again.edited),
+        forgotten=len(first.forgotten) + len(again.forgotten),
+        suspended=again.suspended,
+    )
+
+
+def person_only(params: PlaceParams) -> None:
+    """Refuse an agent (field `session`): these verbs are a person's (SPEC 7)."""
+    if params.session is not None:
+        raise Refused("session", "session: this verb is a person's; a person calls it with cwd", bound="cwd")

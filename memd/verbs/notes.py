@@ -1,0 +1,149 @@
+"""Save, read, show and forget one note. Law: a reply holds no path, and no key-shaped run but where SPEC 3 says so.
+
+SPEC section 7.
+"""
+
+import anyio
+
+from memd import draft, journal, note
+from memd.errors import MemdError, NotFound, Refused
+from memd.live import LiveStore
+from memd.protocol import (
+    ForgetReply,
+    NameParams,
+    Pointer,
+    ReadReply,
+    Receipt,
+    SaveParams,
+    SaveReply,
+    ShowParams,
+    ShowReply,
+)
+from memd.store import Count, Counted, Entry, Forget, Forgotten, Save, Saved
+from memd.store.saving import check_hash
+from memd.verbs import lookup, ranking, receipt
+from memd.verbs.call import PERSON, Call, shown
+
+COUNT_WAIT_S = 1.0
+"""How long a read waits to be counted; then its text goes out with a warning (SPEC 7)."""
+
+
+async def save(call: Call, params: SaveParams) -> SaveReply:
+    """`memory.save`. Errors in the order of SPEC 3: refused, suspended, busy, unreadable, conflict, storage."""
+    place = call.place(params)
+    drafted = draft.draft(params.markdown, params.fields)
+    check_hash(params.expect)
+    store = place.store(drafted.scope)
+    saved = await call.write(store, Save(drafted, PERSON, params.expect), Saved)
+    entry = saved.entry
+    hook, masked = shown(entry.hook)
+    return SaveReply(
+        name=entry.name,
+        description=hook,
+        type=drafted.type,
+        scope=store.scope,
+        updated=saved.updated,
+        hash=entry.hash,
+        warnings=saved.warnings,
+        pointer=Pointer(op="save", name=entry.name, scope=store.scope, hash=entry.hash),
+        redacted=masked,
+    )
+
+
+async def read(call: Call, params: NameParams) -> ReadReply:
+    """`memory.read`. Errors: NotFound when both stores hold nothing near; the failures of opening a store."""
+    stores = await call.stores(params, params.scope)
+    found = lookup.named(stores, params.name) or lookup.called(stores, params.name)
+    warnings: list[str] = []
+    if found is None:
+        # SPEC 7: "failing both in both stores", and only where the caller looked.
+        found, warning = nearest(stores, params.name)
+        warnings.append(warning)
+    store, entry = found
+    raw, entry = await store.current(entry)
+    parsed = note.parse(entry.name, raw)
+    pointer, trouble = await count(call, store, entry)
+    warnings.extend(trouble)
+    text, text_masked = shown(parsed.body)
+    hook, hook_masked = shown(entry.hook)
+    return ReadReply(
+        name=entry.name,
+        description=hook,
+        type=entry.type,
+        scope=store.scope,
+        text=text,
+        hash=entry.hash,
+        warnings=tuple(warnings),
+        pointer=pointer,
+        redacted=text_masked or hook_masked,
+    )
+
+
+def nearest(stores: list[LiveStore], name: str) -> tuple[tuple[LiveStore, Entry], str]:
+    """The best search hit for a name nobody has, and the warning that says so. Errors: NotFound."""
+    ranked = ranking.Ranked(stores, name)
+    hit = next(ranked.served(1), None)
+    if hit is None:
+        raise NotFound("no note has that name or hook, and none shares a word with it")
+    words = ranking.quoted(name)
+    warning = (
+        f"[no note has that name or hook · opened {hit[1].name}, the closest of {ranked.total} by memory.search"
+        f" · memory.search({words}, limit={ranked.total}) for the ranking]"
+    )
+    return hit, warning
+
+
+async def count(call: Call, store: LiveStore, entry: Entry) -> tuple[Pointer | None, list[str]]:
+    """Count the read: its pointer, or a warning why it could not be counted."""
+    try:
+        with anyio.fail_after(COUNT_WAIT_S):
+            await call.write(store, Count(entry.name, entry.hash, PERSON), Counted)
+    except TimeoutError:
+        return None, ["the read was not counted: the store's lock was not had in time"]
+    except MemdError as error:
+        return None, [f"the read was not counted: {error.text}"]
+    return Pointer(op="read", name=entry.name, scope=store.scope, hash=entry.hash), []
+
+
+async def show(call: Call, params: ShowParams) -> ShowReply:
+    """`memory.show`: one version's exact text; a person (`cwd`) sees it unmasked. Errors: NotFound, Unreadable."""
+    stores = await call.stores(params, params.scope)
+    store, entry = lookup.find(stores, params.name)
+    if params.hash is None:
+        raw, entry = await store.current(entry)
+        wanted = entry.hash
+    else:
+        wanted = asked_hash(params.hash)
+        raw = await store.version(entry.name, wanted)
+    text = raw.decode(errors="replace")
+    masked, was_masked = (text, False) if params.session is None else shown(text)
+    return ShowReply(
+        name=entry.name,
+        scope=store.scope,
+        hash=wanted,
+        markdown=masked,
+        current=wanted == entry.hash,
+        redacted=was_masked,
+    )
+
+
+def asked_hash(text: str) -> str:
+    """A hash a caller gave, with its prefix. Errors: Refused (field `hash`)."""
+    parsed = journal.parse_hash(text)
+    if parsed is None:
+        raise Refused("hash", "hash: 64 hex digits, with or without sha256:", bound="sha256:<64 hex>", got=len(text))
+    return parsed
+
+
+async def forget(call: Call, params: NameParams) -> ForgetReply:
+    """`memory.forget`: the note, its row, its counts and every version only it held. Errors: NotFound."""
+    stores = await call.stores(params, params.scope)
+    store, entry = lookup.find(stores, params.name)
+    forgotten = await call.write(store, Forget(entry.name, PERSON), Forgotten)
+    left = await anyio.to_thread.run_sync(receipt.scan, call.library.home, forgotten.texts)
+    return ForgetReply(
+        name=forgotten.name,
+        scope=store.scope,
+        receipt=Receipt(versions=forgotten.versions, bytes=forgotten.size, left=left),
+        pointer=Pointer(op="forget", name=forgotten.name, scope=store.scope, hash=forgotten.hash),
+    )

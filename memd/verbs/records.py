@@ -1,0 +1,147 @@
+"""List, log and stats. Law: what is counted and journaled, told; nothing here counts or journals.
+
+SPEC section 7.
+"""
+
+from collections.abc import Iterator
+from heapq import merge
+
+from memd import note
+from memd.journal import Record
+from memd.live import LiveStore
+from memd.note import Scope
+from memd.protocol import (
+    ListParams,
+    ListReply,
+    LogParams,
+    LogRecord,
+    LogReply,
+    NoteRow,
+    PlaceParams,
+    StatsReply,
+    StoreStats,
+)
+from memd.store import Entry
+from memd.usage import Counts, Usage
+from memd.verbs import lookup
+from memd.verbs.call import Call, shown
+
+
+async def list_notes(call: Call, params: ListParams) -> ListReply:
+    """`memory.list`: the notes of the stores, repo first, by name. A global note a repo note hides is `shadowed`."""
+    place = call.place(params)
+    stores = await call.library.opened(place)
+    found = [
+        (store, entry)
+        for store in place.stores(params.scope)
+        for _, entry in sorted(store.entries.items())
+        if (params.type is None or entry.type is params.type) and store.serves(entry)
+    ]
+    end = None if params.limit is None else params.offset + params.limit
+    page = found[params.offset : end]
+    notes = tuple([await as_row(store, entry, stores, bodies=params.bodies) for store, entry in page])
+    cut = f"[{len(page)} of {len(found)} notes · limit {params.limit} · offset {params.offset} for the page after it]"
+    return ListReply(notes=notes, total=len(found), notice=cut if params.offset + len(page) < len(found) else None)
+
+
+async def as_row(store: LiveStore, entry: Entry, stores: list[LiveStore], *, bodies: bool) -> NoteRow:
+    """A note as a list shows it."""
+    counts = counts_of(store, entry.name)
+    hook, masked = shown(entry.hook)
+    body = None
+    if bodies:
+        raw, _ = await store.current(entry)
+        body, body_masked = shown(note.parse(entry.name, raw).body)
+        masked = masked or body_masked
+    repo = stores[0]
+    hides = repo.entries.get(entry.name) if store.scope is Scope.GLOBAL else None
+    return NoteRow(
+        name=entry.name,
+        scope=store.scope,
+        type=entry.type,
+        description=hook,
+        hash=entry.hash,
+        saves=counts.saves,
+        reads=counts.reads,
+        last=counts.last or None,
+        unparsed=entry.trouble is not None,
+        shadowed=hides is not None and repo.serves(hides),
+        body=body,
+        redacted=masked,
+    )
+
+
+def counts_of(store: LiveStore, name: str) -> Counts:
+    """A note's counts; zeros while usage.json does not read."""
+    return (store.view.usage or Usage.empty()).counts(name)
+
+
+async def log(call: Call, params: LogParams) -> LogReply:
+    """`memory.log`: the journal records of both stores, newest first.
+
+    Each store's append order holds; the two are merged by the running maximum of `at`, so that a clock that
+    was set back never reorders a store.
+    """
+    stores = await call.stores(params)
+    names = None if params.name is None else wanted_names(stores, params.name)
+    streams = [timed(store.scope, await store.inspect(store.store.records)) for store in stores if store.opened]
+    merged = [record for _, record in merge(*streams, key=lambda pair: pair[0])]
+    kept = [record for record in reversed(merged) if is_wanted(record, names, params.since)]
+    page = tuple(kept[: params.limit])
+    cut = f"[{len(page)} of {len(kept)} records · limit {params.limit} · memory.log(limit={len(kept)}) for all]"
+    return LogReply(records=page, total=len(kept), notice=cut if len(page) < len(kept) else None)
+
+
+def wanted_names(stores: list[LiveStore], name: str) -> set[str]:
+    """The stems a name can mean: those that stand, and the name and slug of one that was forgotten."""
+    stems = {stem for store in stores for stem in lookup.stems(store, name)}
+    return stems | {name, note.slug(name)}
+
+
+def timed(scope: Scope, records: list[Record]) -> Iterator[tuple[int, LogRecord]]:
+    """A store's records in append order, each with the latest time up to it."""
+    latest = 0
+    for record in records:
+        latest = max(latest, record.at)
+        source = record.extra.get("source_hash")
+        yield (
+            latest,
+            LogRecord(
+                at=record.at,
+                op=record.op,
+                name=record.name,
+                hash=record.hash,
+                digest=record.digest,
+                scope=scope,
+                session=record.session,
+                by=record.by,
+                source_hash=source if isinstance(source, str) else None,
+            ),
+        )
+
+
+def is_wanted(record: LogRecord, names: set[str] | None, since: float | None) -> bool:
+    """Whether a log that asks for these names, from this time on, shows the record."""
+    return (names is None or record.name in names) and (since is None or record.at >= since)
+
+
+async def stats(call: Call, params: PlaceParams) -> StatsReply:
+    """`memory.stats`, of both stores."""
+    repo, everywhere = await call.stores(params)
+    return StatsReply(repo=store_stats(repo), global_=store_stats(everywhere))
+
+
+def store_stats(store: LiveStore) -> StoreStats:
+    """One store's counts and its rates a session."""
+    usage = store.view.usage or Usage.empty()
+    saves = sum(counts.saves for counts in usage.notes.values())
+    reads = sum(counts.reads for counts in usage.notes.values())
+    return StoreStats(
+        sessions=usage.sessions,
+        notes=len(store.entries),
+        saves=saves,
+        reads=reads,
+        saves_per_session=saves / usage.sessions if usage.sessions else 0.0,
+        reads_per_session=reads / usage.sessions if usage.sessions else 0.0,
+        unparsed=sum(entry.trouble is not None for entry in store.entries.values()),
+    )
