@@ -132,6 +132,16 @@ class Reconciled(msgspec.Struct, frozen=True):
     suspended: bool = False
     wait_until: float | None = None
 
+    def then(self, later: "Reconciled") -> "Reconciled":
+        """What this and a later reconcile took in; what holds and is waited for is the later's."""
+        return Reconciled(
+            adopted=self.adopted + later.adopted,
+            edited=self.edited + later.edited,
+            forgotten=self.forgotten + later.forgotten,
+            suspended=later.suspended,
+            wait_until=later.wait_until,
+        )
+
 
 class Rebuilt(msgspec.Struct, frozen=True):
     """What a rebuild restored and could not."""

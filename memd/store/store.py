@@ -83,7 +83,7 @@ class Store:
             return Committed([], [], View())
         try:
             with self._locked():
-                return self._committed([], self._load())
+                return self._committed([], self._load()[0])
         except OSError as error:
             if error.errno not in _READ_ONLY:
                 raise storage(error) from error
@@ -91,8 +91,11 @@ class Store:
             self.state.read_journal()
             return self._committed([], list(self.state.load_notes()))
 
-    def _load(self) -> list[Change]:
-        """Read everything, sweep and reconcile, under the lock; what went since the last load comes as a change."""
+    def _load(self) -> tuple[list[Change], Reconciled]:
+        """Read everything, sweep and reconcile, under the lock: every note, as changes, and what was taken in.
+
+        What went since the last load comes as a change too.
+        """
         self.loaded = False
         before = self.state
         state = self.state = State(self.disk, self.directory)
@@ -102,12 +105,12 @@ class Store:
         sweep.sweep(state)
         changes = {change.name: change for change in state.load_notes()}
         plan = Plan(state, self.clock())
-        reconciling.reconcile(plan, Reconcile(), self.settle_s, opening=True)
+        taken = reconciling.reconcile(plan, Reconcile(), self.settle_s, opening=True)
         changes |= {change.name: change for change in self._carry_out(plan)}
         for name in before.entries:
             changes.setdefault(name, Change(name, None, None))
         self.loaded = True
-        return list(changes.values())
+        return list(changes.values()), taken
 
     def _claim(self) -> None:
         """Write down whom a store without `.origin` belongs to."""
@@ -146,14 +149,17 @@ class Store:
 
     def _commit(self, batch: Sequence[Request]) -> Committed:
         changes: dict[str, Change] = {}
+        taken = Reconciled()
         if not self.loaded:
-            changes |= {change.name: change for change in self._load()}
+            loaded, taken = self._load()
+            changes |= {change.name: change for change in loaded}
         for _ in range(REPLANS):
             foreign = self.state.read_journal()
             plan = Plan(self.state, self.clock())
             if foreign:
-                reconciling.reconcile(plan, Reconcile(), self.settle_s)
+                taken = taken.then(reconciling.reconcile(plan, Reconcile(), self.settle_s))
             outcomes = [self._plan(plan, request) for request in batch]
+            outcomes = [taken.then(done) if isinstance(done, Reconciled) else done for done in outcomes]
             try:
                 changes |= {change.name: change for change in self._carry_out(plan)}
             except write.InterferenceError:
@@ -197,7 +203,7 @@ class Store:
         """Look at the disk again after a failed write, if it lets us; else the next write does."""
         try:
             with self._locked():
-                return self._load()
+                return self._load()[0]
         except (OSError, LockTimeoutError, MemdError):
             return []
 

@@ -20,7 +20,7 @@ from memd.protocol import (
     StoreRebuild,
     StoreReconcile,
 )
-from memd.store import Finding, Rebuild, Rebuilt, Reconciled
+from memd.store import Finding, Rebuild, Rebuilt, Reconcile, Reconciled
 from memd.verbs.call import Call
 
 
@@ -96,22 +96,24 @@ async def reconcile(call: Call, params: ReconcileParams) -> ReconcileReply:
     """`memory.reconcile`, both stores; what is not yet quiet is waited for once. `accept` is a person's."""
     if params.accept:
         person_only(params)
-    repo, everywhere = [await reconciled_store(store, accept=params.accept) for store in await call.stores(params)]
+    repo, everywhere = [
+        await reconciled_store(call, store, accept=params.accept) for store in await call.stores(params)
+    ]
     return ReconcileReply(repo=repo, global_=everywhere)
 
 
-async def reconciled_store(store: LiveStore, *, accept: bool) -> StoreReconcile:
+async def reconciled_store(call: Call, store: LiveStore, *, accept: bool) -> StoreReconcile:
     """Reconcile one store, and once more when something was not yet quiet (SPEC 5)."""
-    first = await store.reconcile(accept=accept)
-    again = Reconciled(suspended=first.suspended)
-    if first.wait_until is not None:
-        await anyio.sleep(max(0.0, first.wait_until - time.time()))
-        again = await store.reconcile(accept=accept)
+    request = Reconcile(accept)
+    taken = await call.write(store, request, Reconciled)
+    if taken.wait_until is not None:
+        await anyio.sleep(max(0.0, taken.wait_until - time.time()))
+        taken = taken.then(await call.write(store, request, Reconciled))
     return StoreReconcile(
-        adopted=len(first.adopted) + len(again.adopted),
-        edited=len(first.edited) + len(again.edited),
-        forgotten=len(first.forgotten) + len(again.forgotten),
-        suspended=again.suspended,
+        adopted=len(taken.adopted),
+        edited=len(taken.edited),
+        forgotten=len(taken.forgotten),
+        suspended=taken.suspended,
     )
 
 
