@@ -116,7 +116,8 @@ def key_in(home: Path, repo: Path) -> str:
     origin = origin_file(repo_store(home, plain))
     if not os.path.lexists(origin):
         return plain
-    return plain if _read_small(origin) in (b"", b"\n", origin_text(repo)) else key_when_taken(repo)
+    ours = (b"", b"\n", origin_text(repo), os.fsencode(repo))
+    return plain if _read_small(origin) in ours else key_when_taken(repo)
 
 
 def _plain(repo: Path) -> str:
