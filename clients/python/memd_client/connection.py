@@ -122,8 +122,9 @@ class Connection:
         return answer
 
     def _usable_wire(self) -> Wire:
-        if self._wire is not None and self._wire.is_usable():
-            return self._wire
+        wire = self._wire
+        if wire is not None and wire.path == socket_path(self._env) and wire.is_usable():
+            return wire
         self.close()
         try:
             self._wire = self._new_wire()

@@ -23,6 +23,9 @@ from memd_client.wire import POLL, Wire, knock
 WAIT = 3.0
 """Seconds a started daemon may take to answer, and a client waits for another one that starts it."""
 
+SYSTEMD_WAIT = 3.0
+"""Seconds systemd may take to start the socket unit, which waits for no daemon."""
+
 LOG_LIMIT = 512 * 1024
 """A log longer than this is cut before a start, so that a run of the daemon has as much again under 1 MiB."""
 LOG_KEPT = 256 * 1024
@@ -188,23 +191,18 @@ def _systemctl(env: Mapping[str, str]) -> int:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=dict(env),
-        timeout=WAIT,
+        timeout=SYSTEMD_WAIT,
         check=False,
     ).returncode
 
 
 def _unit_files(env: Mapping[str, str]) -> Iterator[str]:
-    """Where a user's `memd.socket` may be, in systemd's order."""
+    """Where a user's `memd.socket` may be, the user's own first."""
     user = user_home(env)
     config = env.get("XDG_CONFIG_HOME") or os.path.join(user, ".config")
     data = env.get("XDG_DATA_HOME") or os.path.join(user, ".local/share")
-    for directory in (
-        os.path.join(config, "systemd/user"),
-        UNIT_DIRECTORIES[0],
-        UNIT_DIRECTORIES[1],
-        os.path.join(data, "systemd/user"),
-        *UNIT_DIRECTORIES[2:],
-    ):
+    own = (os.path.join(config, "systemd/user"), os.path.join(data, "systemd/user"))
+    for directory in own + UNIT_DIRECTORIES:
         yield os.path.join(directory, "memd.socket")
 
 

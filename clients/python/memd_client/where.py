@@ -103,11 +103,7 @@ def _is_ours_alone(directory: str) -> bool:
         status = os.lstat(directory)
     except OSError:
         return False
-    return (
-        stat.S_ISDIR(status.st_mode)
-        and status.st_uid == os.getuid()
-        and stat.S_IMODE(status.st_mode) & 0o077 == 0
-    )
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and stat.S_IMODE(status.st_mode) & 0o077 == 0
 
 
 def _given(env: Mapping[str, str], variable: str) -> str | None:

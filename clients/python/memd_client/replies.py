@@ -1,0 +1,104 @@
+"""What the verbs answer, for a type checker. Law: a reply is a plain dict; more fields may come with a later memd.
+
+Import these for annotations: `from memd_client.replies import Saved`. SPEC 7.
+"""
+
+from typing import Literal, NotRequired, TypedDict
+
+Scope = Literal["repo", "global"]
+NoteType = Literal["user", "feedback", "project", "reference"]
+
+
+class Pointer(TypedDict):
+    """What a kernel appends to its transcript: which version of which note was written or read."""
+
+    op: str
+    name: str
+    scope: Scope
+    hash: str
+
+
+class Saved(TypedDict):
+    """The reply of `memory.save`. `saved` and `saves_left` count for a session, `saves_left` None without a cap."""
+
+    name: str
+    description: str
+    type: NoteType
+    scope: Scope
+    updated: bool
+    hash: str
+    warnings: list[str]
+    pointer: Pointer
+    saved: NotRequired[int]
+    saves_left: NotRequired[int | None]
+
+
+class Note(TypedDict):
+    """The reply of `memory.read`; `text` is the whole note, `type` None when it has none of the four."""
+
+    name: str
+    description: str
+    type: NoteType | None
+    scope: Scope
+    text: str
+    hash: str
+    warnings: list[str]
+    pointer: Pointer
+    redacted: NotRequired[bool]
+
+
+class Hit(TypedDict):
+    """One note that `memory.search` found."""
+
+    name: str
+    description: str
+    scope: Scope
+    redacted: NotRequired[bool]
+
+
+class Found(TypedDict):
+    """The reply of `memory.search`, best first; `total` counts all that match, `notice` says what was cut."""
+
+    hits: list[Hit]
+    total: int
+    notice: NotRequired[str]
+
+
+class Receipt(TypedDict):
+    """What a forget removed; `left` names files that still hold a removed text."""
+
+    versions: int
+    bytes: int
+    left: list[str]
+
+
+class Forgotten(TypedDict):
+    """The reply of `memory.forget`."""
+
+    name: str
+    scope: Scope
+    receipt: Receipt
+    pointer: Pointer
+
+
+class Row(TypedDict):
+    """One note of `memory.list`; `last` is the unix second it was last used, None when it never was."""
+
+    name: str
+    scope: Scope
+    type: NoteType | None
+    description: str
+    hash: str
+    saves: int
+    reads: int
+    last: int | None
+    unparsed: bool
+    shadowed: bool
+    redacted: NotRequired[bool]
+
+
+class Listed(TypedDict):
+    """The reply of `memory.list`; `notice` says what was cut."""
+
+    notes: list[Row]
+    notice: NotRequired[str]
