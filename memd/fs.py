@@ -1,7 +1,7 @@
 """The disk as a store uses it: whole reads, staged writes, durable appends, locks. Law: no policy lives here.
 
-Every primitive announces itself through `Disk.step` before it acts, so a test can make call N fail, or stop the
-world there, for every N (the crash seam). Errors are the operating system's own (`OSError`); a failed sync is
+Every primitive announces itself through `Disk.step` before it acts, so a test can make call N fail, or stop
+the world there, for every N (the crash seam). Errors are the operating system's own (`OSError`); a failed sync is
 never tried again here or above (SPEC section 4). Plain read and write only: no sendfile, no copy_file_range.
 """
 
@@ -47,6 +47,12 @@ class Seen(NamedTuple):
     regular: bool
     symlink: bool
     stamp: Stamp
+
+    @classmethod
+    def of(cls, name: str, status: os.stat_result) -> "Seen":
+        """The entry of one `stat` answer that followed no symlink."""
+        mode = status.st_mode
+        return cls(name, stat.S_ISREG(mode), stat.S_ISLNK(mode), Stamp.of(status))
 
 
 class NotRegularError(OSError):
@@ -106,15 +112,7 @@ class Disk:
         with os.scandir(directory) as entries:
             for entry in entries:
                 with suppress(FileNotFoundError):
-                    status = entry.stat(follow_symlinks=False)
-                    found.append(
-                        Seen(
-                            entry.name,
-                            stat.S_ISREG(status.st_mode),
-                            stat.S_ISLNK(status.st_mode),
-                            Stamp.of(status),
-                        )
-                    )
+                    found.append(Seen.of(entry.name, entry.stat(follow_symlinks=False)))
         found.sort()
         return found
 

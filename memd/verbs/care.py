@@ -24,6 +24,10 @@ from memd.store import Finding, Rebuild, Rebuilt, Reconcile, Reconciled
 from memd.verbs.call import Call
 
 
+CLOCK_S = 0.005
+"""Seconds a wait goes on past its end, so that the wall clock the decision reads is past it too."""
+
+
 async def check(call: Call, params: PlaceParams) -> CheckReply:
     """`memory.check`: every trouble of the files."""
     stores = await call.stores(params)
@@ -96,9 +100,7 @@ async def reconcile(call: Call, params: ReconcileParams) -> ReconcileReply:
     """`memory.reconcile`, both stores; what is not yet quiet is waited for once. `accept` is a person's."""
     if params.accept:
         person_only(params)
-    repo, everywhere = [
-        await reconciled_store(call, store, accept=params.accept) for store in await call.stores(params)
-    ]
+    repo, everywhere = [await reconciled_store(call, store, accept=params.accept) for store in call.place(params)]
     return ReconcileReply(repo=repo, global_=everywhere)
 
 
@@ -107,7 +109,7 @@ async def reconciled_store(call: Call, store: LiveStore, *, accept: bool) -> Sto
     request = Reconcile(accept)
     taken = await call.write(store, request, Reconciled)
     if taken.wait_until is not None:
-        await anyio.sleep(max(0.0, taken.wait_until - time.time()))
+        await anyio.sleep(max(0.0, taken.wait_until - time.time()) + CLOCK_S)
         taken = taken.then(await call.write(store, request, Reconciled))
     return StoreReconcile(
         adopted=len(taken.adopted),
