@@ -104,7 +104,7 @@ def walk(it: Walk) -> None:
     it.run('grep -rl "cost board lags" "$MEMD_HOME"', exits=1)
     it.say("Now the worst: every note's file is deleted at once. memd does not believe it.")
     it.run('find "$STORE" -name "*.md" ! -name MEMORY.md -delete')
-    it.run("memctl reconcile", holds="suspended")
+    it.run("memctl reconcile", exits=4, holds="suspended")
     it.run("memctl search staging", holds="staging-is-wiped-nightly-put")
     it.run("echo more | memctl save - --type user --description 'not now'", exits=4, holds="suspended")
     it.run("memctl rebuild", holds="7")
