@@ -124,12 +124,11 @@ class Ranking(msgspec.Struct, frozen=True, eq=False):
         end = self.total if limit is None else min(self.total, offset + limit)
         if end <= offset:
             return []
-        cutoff = 0.0
+        found = np.flatnonzero(self.scores)
         if end < self.total:
-            at = len(self.scores) - end
-            cutoff = np.partition(self.scores, at)[at]
-        # All that tie with the last place are in: which of them it is, names decide.
-        found = np.flatnonzero((self.scores >= cutoff) & (self.scores > 0))
+            # All that tie with the last place stay in: names decide which of them has it.
+            cutoff = np.partition(self.scores, -end)[-end]
+            found = np.flatnonzero(self.scores >= cutoff)
         hits = [self._hit(at, score) for at, score in zip(found.tolist(), self.scores[found].tolist(), strict=True)]
         hits.sort(key=lambda hit: (-hit.score, hit.store, hit.name))
         return hits[offset:end]
@@ -137,7 +136,7 @@ class Ranking(msgspec.Struct, frozen=True, eq=False):
     def _hit(self, at: int, score: float) -> Scored:
         piece = bisect_right(self.ends, at)
         store, names = self.pieces[piece]
-        return Scored(store, names[at - self.ends[piece] + len(names)], score)
+        return Scored(store, names[at - self.ends[piece]], score)  # below 0: counted from the piece's end
 
 
 def rank(terms: Iterable[Term], snapshots: Sequence[Snapshot]) -> Ranking:

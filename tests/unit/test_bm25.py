@@ -180,6 +180,14 @@ def test_a_save_shares_the_postings() -> None:
     assert len(after.tail) == 20
 
 
+def test_a_segment_more_than_half_dead_is_written_again() -> None:
+    before = index(numbered(1000, "words"))
+    half, less = before.replace({}, numbered(500)), before.replace({}, numbered(501))
+    assert half.parts[0].segment is before.parts[0].segment
+    assert list(less.parts[0].segment.names) == less.names
+    assert less.replace({}, less.names).parts == ()
+
+
 def test_segments_stay_few_and_mostly_alive() -> None:
     snapshot = index(numbered(2000, "words"))
     for at in range(3000):

@@ -46,6 +46,8 @@ def test_texts_that_other_tools_missed(text: str, tokens: list[str]) -> None:
         ("вер-2.0", ["вер-2.0"]),  # a digit joins in any script
         ("abc-3-где", ["abc-3", "где"]),  # but does not lead from one to another
         ("3где", ["3где"]),
+        ("3abcгде", ["3abc", "где"]),
+        ("𗀀𗀁", ["𗀀𗀁"]),  # letters without a name in the character database
         ("数据-库", ["数据", "库"]),  # nothing joins runs of bigrams
         ("第3-4章", ["第", "3-4", "章"]),
         ("用_x", ["用", "_x"]),
