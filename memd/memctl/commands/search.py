@@ -1,0 +1,37 @@
+"""Print every note that shares a word with WORDS, best first: name, scope and hook.
+
+Words are looked for in names, hooks and bodies. `memctl show NAME` prints a note's text.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from memd.memctl.arguments import count
+from memd.memctl.ctl import EVERY, Ctl, given
+from memd.memctl.exits import OK
+from memd.memctl.terminal import BOLD, DIM
+
+USAGE = "WORDS… [--limit N]"
+WORDS = (1, None)
+
+
+def options(parser: ArgumentParser) -> None:
+    """The command's own options."""
+    parser.add_argument("--limit", type=count, default=EVERY, metavar="N", help="the best N only")
+
+
+def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
+    """Run the command; gives its exit code."""
+    asked = given(query=" ".join(words), limit=options.limit, scope=ctl.scope)
+    reply = ctl.memory("search", **asked)
+    if ctl.is_json:
+        ctl.out.json(reply)
+        return OK
+    for hit in reply["hits"]:
+        ctl.out.line((hit["name"], BOLD), (f" · {hit['scope']}", DIM), f" — {hit['description']}")
+    if not reply["hits"]:
+        ctl.tell("no note shares a word with this; `memctl list` prints them all")
+    elif len(reply["hits"]) < reply["total"]:
+        ctl.tell(f"{len(reply['hits'])} of {reply['total']} notes")
+    return OK
