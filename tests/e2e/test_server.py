@@ -1,6 +1,7 @@
 """A real socket: whatever one client does, it is answered as SPEC section 12 says and the others feel nothing."""
 
 import json
+import logging
 import os
 import select
 import socket
@@ -10,14 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.fake_verbs import request
-from support.serving import Client, Served, serving
-from support.waiting import until
 
 from memd import server
 from memd.protocol import CONNECTIONS_MAX, REPLY_MAX, REQUEST_MAX
 from memd.rpc import LINE_TOO_LONG
 from memd.server import Listener, SocketTakenError, listen
+from support.fake_verbs import request
+from support.serving import Client, Served, serving
+from support.waiting import until
 
 TOO_LONG = json.loads(LINE_TOO_LONG)
 
@@ -30,9 +31,12 @@ def directory() -> Iterator[Path]:
 
 
 @pytest.fixture
-def served(directory: Path) -> Iterator[Served]:
+def served(directory: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Served]:
+    """A server for which no conduct of a client is an error of its own."""
     with listen(directory / "s" / "memd.sock") as listener, serving(listener) as served:
         yield served
+    errors = [record.getMessage() for record in caplog.get_records("call") if record.levelno >= logging.ERROR]
+    assert errors == []
 
 
 def value(reply: dict[str, dict[str, object]]) -> object:
@@ -437,6 +441,6 @@ def test_a_stop_does_not_wait_for_what_never_ends(directory: Path, monkeypatch: 
         with served.client() as stuck:
             stuck.send(request("gate.wait", 7))
             served.wait_for(served.gate.entered)
-            served.finish()
+            served.finish(seconds=3)
             assert stuck.has_ended()
         served.wait_for(served.gate.cancelled)

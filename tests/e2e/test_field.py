@@ -1,0 +1,183 @@
+"""What people met with other tools, each tried on a running daemon. The numbers are those of the field report."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import memd_client
+import pytest
+import yaml
+from support.daemon import Daemon
+from support.waiting import until
+
+CLEAN = Path(__file__).parents[1] / "data" / "clean_notes.jsonl"
+
+# Row 13: what is written, what is asked.
+SEARCHES = [
+    ("面关的配置在这里", "面关"),
+    ("每天重跑gen-itgc后再看报表", "gen-itgc"),
+    ("금요일에는 배포를 하지 않는다", "배포"),
+    ("금요일에는 배포를 하지 않는다", "배포를"),
+    ("全角 ＡＰＩ 也要找到", "API"),
+    ("le café ferme à midi", "cafe\u0301"),
+    ("le cafe\u0301 ferme à midi", "café"),
+    ("pinned at 2.8.3 for now", "2.8.3"),
+    ("call snake_case helpers", "snake_case"),
+    (r"the log is in C:\work\logs\today.txt", r"C:\work\logs\today.txt"),
+]
+
+# Row 9: what breaks a YAML reader, in a title.
+TITLES = [f"{sign} at the start" for sign in ":#[]{}&*!>'\"%@`|,?"] + [
+    "- leading dash",
+    "ends with a colon:",
+    "key: value, twice: over",
+    "a #comment that is none",
+    "[WIP] {draft} & more * !tag > |",
+    "quote \" and ' both",
+    "back\\slash \\n",
+    "true",
+    "null",
+    "2024-01-01",
+    "0x1f",
+    "1:30",
+]
+
+
+def files_holding(directory: Path, text: bytes) -> list[str]:
+    """The names of the files below a directory that hold a text."""
+    return [path.name for path in directory.rglob("*") if path.is_file() and text in path.read_bytes()]
+
+
+def test_row_5_many_writers_and_a_hand_between_them(daemon: Daemon) -> None:
+    daemon.save("edited-by-hand", "as saved")
+
+    def one_client(client: int) -> None:
+        with daemon.connect() as connection:
+            for number in range(50):
+                fields = {"name": f"c{client}-n{number}", "type": "project", "description": f"of {client}, {number}"}
+                connection.call("memory.save", {"cwd": str(daemon.repo), "markdown": "x", "fields": fields})
+                if client == 0 and number % 10 == 0:
+                    (daemon.store / "edited-by-hand.md").write_text(f"# by hand, {number}\n")
+
+    with ThreadPoolExecutor(32) as clients:
+        list(clients.map(one_client, range(32)))
+    expected = {f"c{client}-n{number}" for client in range(32) for number in range(50)} | {"edited-by-hand"}
+    until(lambda: daemon.call("memory.reconcile")["repo"]["edited"] == 0)
+    assert set(daemon.names()) == expected
+    rows = (daemon.store / "MEMORY.md").read_text().splitlines()
+    assert {row.partition("](")[0].removeprefix("- [") for row in rows} == expected
+    assert len(rows) == len(expected)
+    assert daemon.call("memory.verify")["ok"]
+    stale = daemon.call("memory.log", name="edited-by-hand", limit=100)["records"][-1]["hash"]
+    with pytest.raises(memd_client.Conflict):
+        daemon.call(
+            "memory.save",
+            markdown="over the hand",
+            fields={"name": "edited-by-hand", "type": "project", "description": "stale"},
+            expect=stale,
+        )
+    assert (daemon.store / "edited-by-hand.md").read_text() == "# by hand, 40\n"
+
+
+def test_row_6_garbage_after_the_last_record(daemon: Daemon) -> None:
+    daemon.save("kept", "words")
+    journal = daemon.store / "ops.jsonl"
+    for number, garbage in enumerate((b"garbage", b"\0" * 100 + b"\n", b'{"at":17800', b"x\ny\n"), 1):
+        with journal.open("ab") as file:
+            file.write(garbage)
+        daemon.save(f"after-{number}", "words")
+        assert (daemon.store / f"ops.torn.{number}").read_bytes() == garbage
+    assert len(daemon.found("words")) == 5
+    kinds = [finding["kind"] for finding in daemon.call("memory.check")["findings"]]
+    assert kinds == ["torn"] * 4
+    assert daemon.call("memory.verify")["ok"]
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_row_9_any_title_survives_exactly_for_every_yaml_reader(titled: Daemon, title: str) -> None:
+    reply = titled.call("memory.save", markdown="body", fields={"name": title, "description": title, "type": "user"})
+    assert reply["description"] == title
+    shown = titled.call("memory.show", name=reply["name"])["markdown"]
+    block = yaml.safe_load(shown.split("---\n")[1])
+    assert block == {"name": reply["name"], "description": title, "type": "user"}
+    again = titled.call("memory.read", name=reply["name"])
+    assert (again["description"], again["text"]) == (title, "body")
+    titled.call("memory.forget", name=reply["name"])
+
+
+def test_row_12_a_removed_file_is_not_found_in_the_same_second(daemon: Daemon) -> None:
+    for number in range(20):
+        daemon.save(f"n{number}", "quartz")
+    for number in range(0, 20, 5):
+        (daemon.store / f"n{number}.md").unlink()
+        assert f"n{number}" not in daemon.found("quartz")
+        with pytest.raises(memd_client.NotFound):
+            daemon.call("memory.show", name=f"n{number}")
+    assert len(daemon.found("quartz")) == 16
+
+
+@pytest.mark.parametrize(("written", "asked"), SEARCHES)
+def test_row_13_words_of_every_script_are_found_first(worded: Daemon, written: str, asked: str) -> None:
+    reply = worded.call("memory.save", markdown=written, fields={"name": "the-one", "type": "user", "description": "x"})
+    assert worded.found(asked)[:1] == [reply["name"]]
+    worded.call("memory.forget", name=reply["name"])
+
+
+def test_row_15_memds_own_block_is_no_fact(daemon: Daemon) -> None:
+    block = '<<<yi-external 0123456789abcdef source="memory" trust="untrusted">>>\nnotes\n<<<end-yi-external 0123456789abcdef>>>\n'
+    with pytest.raises(memd_client.Refused) as caught:
+        daemon.save("block", block)
+    assert caught.value.data["field"] == "text"
+    assert "recalled" in caught.value.message
+    daemon.save("fine", "words")
+    (daemon.store / "by-hand.md").write_text(block)
+    daemon.call("memory.reconcile")
+    assert daemon.names() == ["by-hand", "fine"]
+    findings = daemon.call("memory.check")["findings"]
+    assert [(finding["kind"], finding["name"], finding["line"]) for finding in findings] == [("fence", "by-hand", 1)]
+
+
+def test_row_17_forgetting_one_of_two_notes_with_the_same_bytes(daemon: Daemon) -> None:
+    daemon.save("seed", "so that the store is there")
+    shared = b"# Both\n\nThe same words in two files.\n"
+    for name in ("first", "second"):
+        (daemon.store / f"{name}.md").write_bytes(shared)
+    daemon.call("memory.reconcile")
+    daemon.save("first", "What only the first ever said.")
+    receipt = daemon.call("memory.forget", name="first")["receipt"]
+    assert receipt["left"] == []
+    assert files_holding(daemon.home, b"What only the first ever said.") == []
+    assert (daemon.store / "second.md").read_bytes() == shared
+    assert daemon.call("memory.read", name="second")["text"] == shared.decode().strip()
+    assert daemon.call("memory.verify") == {"ok": True, "findings": []}
+    daemon.call("memory.forget", name="second")
+    assert files_holding(daemon.home, b"The same words in two files.") == []
+
+
+def test_row_17_the_receipt_names_an_editors_copy(daemon: Daemon) -> None:
+    daemon.save("note", "The words that an editor has open.\nAnd a second line.")
+    (daemon.store / ".note.md.swp").write_bytes(b"b0VIM\0And a second line.\0The words that an editor has open.\0")
+    assert daemon.call("memory.forget", name="note")["receipt"]["left"] == [".note.md.swp"]
+
+
+def test_row_18_clean_technical_notes_are_saved(daemon: Daemon) -> None:
+    notes = [json.loads(line) for line in CLEAN.read_text().splitlines()]
+    assert len(notes) == 200
+    refused = []
+    for number, note in enumerate(notes):
+        try:
+            daemon.call("memory.save", markdown=note["markdown"], fields={"name": f"clean-{number}"})
+        except memd_client.Refused as error:
+            refused.append((number, error.data["field"]))
+    assert len(refused) / len(notes) < 0.005, refused
+
+
+def test_row_18_a_finding_blocks_no_other_note(daemon: Daemon) -> None:
+    daemon.save("fine", "words")
+    (daemon.store / "secret.md").write_text("ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2 words\n")
+    (daemon.store / "binary.md").write_bytes(b"\xff\xfe\x00 words\n")
+    (daemon.store / "nul.md").write_bytes(b"\0" * 4096)
+    daemon.call("memory.reconcile")
+    assert sorted(daemon.found("words")) == ["binary", "fine", "secret"]
+    assert daemon.names() == ["binary", "fine", "nul", "secret"]
+    daemon.save("another", "words")
