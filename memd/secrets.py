@@ -46,9 +46,12 @@ def warn_kinds(text: str) -> list[str]:
 
 def redact(text: str) -> str:
     """The text with each key-shaped run as `[redacted]`; the same text when there is none. SPEC 3."""
-    found = scan(text)
-    if not found:
-        return text
+    while found := scan(text):  # again, since a mask is an edge for what stood right behind the run
+        text = _masked(text, found)
+    return text
+
+
+def _masked(text: str, found: list[Found]) -> str:
     parts = []
     done = 0
     for run in found:
@@ -65,8 +68,25 @@ _EDGE = r"(?<![A-Za-z0-9_-])"
 _DIGIT = re.compile(r"[0-9]")
 _BARE_PREFIXES = ("sk-", "ghp_", "github_pat_", "AKIA")
 _BARE = re.compile(_EDGE + r"(sk-|ghp_|github_pat_|AKIA)([A-Za-z0-9_-]++)")
-# A branch or a label: lower-case words and short numbers.
-_WORDS = re.compile(r"(?:(?:[a-z]++|[0-9]{1,8})?(?:[-_]|\Z))++")
+_PART = re.compile(r"[a-z]*|[0-9]{1,8}")
+_LABEL = re.compile(r"[a-z0-9]{2,5}")
+_LEAST_WORD = 3
+
+
+def _is_branch(run: str) -> bool:
+    """Whether a run is a branch's or a label's name: lower-case words and numbers of at most 8 digits.
+
+    A short label with a digit (`v2`, `k8s`, `py311`) is one too where the words outnumber such labels.
+    """
+    words = labels = 0
+    for part in run.replace("_", "-").split("-"):
+        if _PART.fullmatch(part):
+            words += part.isalpha() and len(part) >= _LEAST_WORD
+        elif _LABEL.fullmatch(part):
+            labels += 1
+        else:
+            return False
+    return labels == 0 or words > labels
 
 
 def _prefixed(prefix: str, characters: str, least: int) -> Callable[[str], Iterator[tuple[int, int]]]:
@@ -75,7 +95,7 @@ def _prefixed(prefix: str, characters: str, least: int) -> Callable[[str], Itera
 
     def find(text: str) -> Iterator[tuple[int, int]]:
         for run in pattern.finditer(text):
-            if _DIGIT.search(run[1]) and not _WORDS.fullmatch(run[1]):
+            if _DIGIT.search(run[1]) and not _is_branch(run[1]):
                 yield run.span()
 
     return find

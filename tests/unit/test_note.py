@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from memd import note
 from memd.note import NoteType
@@ -361,6 +362,17 @@ def test_quote_escapes_what_some_reader_takes_for_a_line_end_or_for_nothing() ->
     quoted = note.quote(text)
     assert quoted == r'"é\"\\\n\u0000\u007f\u0085\u2028\u2029\ufeff\uffff😀"'
     assert json.loads(quoted) == text
+
+
+@pytest.mark.parametrize("mark", [*":#[]{}&*!>|'\"%@`?-,~", ": ", " #", "- ", "? "])
+@pytest.mark.parametrize("around", ["{}", "{} x", "x {} y", "x{}y", "x {}", "x{}", "1{}2"])
+def test_marks_in_a_name_or_hook_come_back_in_other_readers_too(mark: str, around: str) -> None:
+    text = around.format(mark)
+    raw = note.render(text, text, NoteType.USER, (), "Body.")
+    block = yaml.safe_load(raw.decode().split("---\n")[1])
+    assert (block["name"], block["description"]) == (text, text)
+    assert note.parse("stem", raw).description == text
+    assert rendered(note.parse(text, raw)) == raw
 
 
 def test_render_without_a_type_or_body() -> None:
