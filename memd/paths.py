@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 import memd_client
-
 from memd import errors
 
 KEY_BYTES: Final = 200
@@ -110,14 +109,23 @@ def key_in(home: Path, repo: Path) -> str:
     """The key under which this home has, or is to have, the store of a canonical path.
 
     The plain one, unless that store's `.origin` names another path or does not read: stores are never mixed. A
-    store without an `.origin`, or with an empty one, belongs to whoever opens it first.
+    store without an `.origin`, or with an empty one, belongs to whoever opens it first; but a path that already
+    has a store of its own keeps it, also when the one that had taken its plain key is gone.
     """
-    plain = key(repo)
-    origin = origin_file(repo_store(home, plain))
-    if not os.path.lexists(origin):
+    plain, own = key(repo), key_when_taken(repo)
+    whose = _origin(home, plain)
+    if whose == os.fsencode(repo):
         return plain
-    ours = (b"", b"\n", origin_text(repo), os.fsencode(repo))
-    return plain if _read_small(origin) in ours else key_when_taken(repo)
+    if _origin(home, own) == os.fsencode(repo):
+        return own
+    return plain if whose == b"" else own
+
+
+def _origin(home: Path, key: str) -> bytes | None:
+    """The path that a store's `.origin` names, empty when it names none, None when it does not read."""
+    file = origin_file(repo_store(home, key))
+    raw = _read_small(file) if os.path.lexists(file) else b""
+    return None if raw is None else raw.removesuffix(b"\n")
 
 
 def _plain(repo: Path) -> str:

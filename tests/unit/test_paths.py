@@ -286,6 +286,15 @@ def test_a_key_belongs_to_the_path_that_has_it(top: Path) -> None:
     assert paths.key_in(top, other) == paths.key_when_taken(other)
 
 
+def test_a_path_keeps_its_store_when_its_plain_key_is_free_again(top: Path) -> None:
+    repo = Path("/a-b/c")
+    put_origin(top, paths.key_when_taken(repo), paths.origin_text(repo))
+    assert paths.key_in(top, repo) == paths.key_when_taken(repo)
+    assert paths.key_in(top, Path("/a/b-c")) == "--a-b-c--"
+    put_origin(top, "--a-b-c--", paths.origin_text(repo))
+    assert paths.key_in(top, repo) == "--a-b-c--"
+
+
 @pytest.mark.parametrize("raw", [b"", b"\n"])
 def test_an_empty_origin_is_nobodys(top: Path, raw: bytes) -> None:
     put_origin(top, "--a-b-c--", raw)

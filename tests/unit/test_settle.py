@@ -49,6 +49,7 @@ TABLE: list[tuple[str, Record | None, Seen | None, float | None, Decision]] = [
     ("created empty a second ago", None, file(EMPTY, 1, 0), None, Wait(NOW + 1)),
     ("created empty", None, file(EMPTY, SETTLE, 0), None, Adopt()),
     ("a clock a little ahead", LIVE, file(NEW, -0.5), None, Wait(NOW + 0.5 + QUIET)),
+    ("a clock ahead by a settle", LIVE, file(NEW, -SETTLE), None, Wait(NOW + SETTLE + QUIET)),
     ("a clock set back an hour", LIVE, file(NEW, -3600), None, Edit()),
     ("a clock set back an hour, empty", LIVE, file(EMPTY, -3600, 0), None, Edit()),
     ("missing, just noticed", LIVE, None, None, Wait(NOW + SETTLE)),
