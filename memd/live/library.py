@@ -10,7 +10,6 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import memd_client
-
 from memd import paths
 from memd.config import Config
 from memd.errors import MemdError

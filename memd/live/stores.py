@@ -142,7 +142,12 @@ class LiveStore:
             return await anyio.to_thread.run_sync(look)
 
     def is_stale(self) -> bool:
-        """Whether the directory or the journal changed behind memd's back: two stats."""
+        """Whether the directory or the journal may have changed behind memd's back: two stats.
+
+        A suspended store is looked at every time, since its files may be back, under the stamps they had.
+        """
+        if self.view.suspended:
+            return True
         try:
             if self.directory.stat().st_mtime_ns != self.view.scanned_ns:
                 return True

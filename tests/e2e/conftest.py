@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+
 from support.daemon import Daemon, running_daemon
 
 

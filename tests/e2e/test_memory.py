@@ -6,8 +6,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import memd_client
 import pytest
+
+import memd_client
 from support.daemon import Daemon, running_daemon
 from support.waiting import until
 
@@ -34,9 +35,12 @@ def test_a_saved_note_is_a_file_a_row_a_count_and_a_record(daemon: Daemon) -> No
     assert reply["scope"] == "repo"
     assert reply["updated"] is False
     assert reply["pointer"] == {"op": "save", "name": "scratch-space", "scope": "repo", "hash": reply["hash"]}
-    text = '---\nname: scratch-space\ndescription: "Build host /tmp is RAM"\ntype: project\n---\n\nNever scratch in /tmp.\n'
+    block = 'name: scratch-space\ndescription: "Build host /tmp is RAM"\ntype: project\n'
+    text = f"---\n{block}---\n\nNever scratch in /tmp.\n"
     assert (daemon.store / "scratch-space.md").read_text() == text
-    assert (daemon.store / "MEMORY.md").read_text() == "- [scratch-space](scratch-space.md) — Build host /tmp is RAM\n"
+    assert (
+        daemon.store / "MEMORY.md"
+    ).read_text() == "- [scratch-space](scratch-space.md) — Build host /tmp is RAM\n"
     usage = json.loads((daemon.store / "usage.json").read_text())
     assert usage["notes"]["scratch-space"]["saves"] == 1
     record = json.loads((daemon.store / "ops.jsonl").read_text())
@@ -69,8 +73,8 @@ def test_read_of_a_name_nobody_has_opens_the_nearest_and_says_so(daemon: Daemon)
     reply = daemon.call("memory.read", name="deploy the thing")
     assert reply["name"] == "deploy-steps"
     assert reply["warnings"] == [
-        "[no note has that name or hook · opened deploy-steps, the closest of 1 by memory.search"
-        ' · memory.search("deploy the thing", limit=1) for the ranking]'
+        '[no note has that name or hook · opened deploy-steps, the closest of 1 by memory.search · memory.search("deploy'
+        ' the thing", limit=1) for the ranking]'
     ]
     with pytest.raises(memd_client.NotFound):
         daemon.call("memory.read", name="zebra")
@@ -158,7 +162,9 @@ def test_a_key_in_a_hand_edit_is_kept_named_and_masked(daemon: Daemon) -> None:
     assert daemon.call("memory.list", bodies=True)["notes"][0]["body"] == "use [redacted] now"
     assert KEY in daemon.call("memory.show", name="note")["markdown"]
     findings = daemon.call("memory.check")["findings"]
-    assert ("secret", "note.md", 2) in {(finding["kind"], finding["file"], finding.get("line")) for finding in findings}
+    assert ("secret", "note.md", 2) in {
+        (finding["kind"], finding["file"], finding.get("line")) for finding in findings
+    }
     assert KEY not in json.dumps(findings)
     with pytest.raises(memd_client.Refused) as caught:
         daemon.save("note", "use [redacted] now")
@@ -260,7 +266,13 @@ def test_stop_answers_and_ends(daemon: Daemon) -> None:
 
 def test_a_second_daemon_says_who_runs_and_leaves(daemon: Daemon) -> None:
     second = subprocess.run(
-        [sys.executable, "-m", "memd"], env=daemon.env, cwd="/", capture_output=True, text=True, timeout=20, check=False
+        [sys.executable, "-m", "memd"],
+        env=daemon.env,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
     )
     assert second.returncode == 0
     assert daemon.process is not None

@@ -3,8 +3,9 @@
 import shutil
 from pathlib import Path
 
-import memd_client
 import pytest
+
+import memd_client
 from support.daemon import Daemon
 
 

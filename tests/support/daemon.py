@@ -32,6 +32,7 @@ class Daemon:
             "PYTHONPATH": str(Path(memd_client.__file__).parents[1]),
             "PYTHONWARNINGS": "error",
         }
+        self.command = [sys.executable, "-m", "memd"]
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -62,9 +63,7 @@ class Daemon:
     def start(self) -> None:
         """Start it and wait until it answers."""
         with (self.root / "stderr").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "memd"], env=self.env, cwd="/", stdin=subprocess.DEVNULL, stderr=log
-            )
+            self.process = subprocess.Popen(self.command, env=self.env, cwd="/", stdin=subprocess.DEVNULL, stderr=log)
         until(self.answers)
 
     def answers(self) -> bool:
