@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-import memd_client
 
 import memd
+import memd_client
 from memd import config as configs
 from memd import paths
 from memd.config import Config
@@ -31,7 +31,7 @@ from memd.verbs import VERBS, Call
 
 LOOK_S = 55.0
 """Seconds between two looks at the stores and at the socket's file, each promised within a minute."""
-EXIT_S = 1.8
+EXIT_S = 1.5
 """Seconds after a stop when the process goes whatever still runs; by then nothing unacknowledged is awaited."""
 
 _SERVED = 0
