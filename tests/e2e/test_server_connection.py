@@ -2,7 +2,8 @@
 
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from itertools import pairwise
 
 import anyio
 import pytest
@@ -14,7 +15,7 @@ from support.fake_verbs import SECRET
 LINES = 1000
 
 
-async def _serve(answer: Answer, sent: bytes, beside: Callable[[], Awaitable[None]]) -> bytes:
+async def _serve(answer: Answer, sent: bytes, beside: Callable[[], Coroutine[None, None, None]]) -> bytes:
     """What a connection answers to `sent` before the end of file, with `beside` run at the same time."""
     near, far = socket.socketpair(socket.AF_UNIX)
     with near, far:
@@ -50,7 +51,7 @@ def test_a_client_with_much_to_say_leaves_others_their_turns() -> None:
 
     anyio.run(_serve, answer, b"a\n" * LINES, other)
     assert answered == LINES
-    assert max(after - before for before, after in zip(seen, seen[1:], strict=False)) <= 2
+    assert max(after - before for before, after in pairwise(seen)) <= 2
 
 
 def test_a_failure_ends_at_its_connection_and_its_text_stays_there(caplog: pytest.LogCaptureFixture) -> None:

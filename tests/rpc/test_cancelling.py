@@ -2,9 +2,9 @@
 
 import anyio
 from anyio.abc import TaskGroup
-from support.fake_verbs import VERBS, Call, Gate, gated, request
 
 from memd.rpc import Dispatcher
+from support.fake_verbs import VERBS, Call, Gate, gated, request
 
 
 async def _cancel_while(gate: Gate, method: str) -> None:

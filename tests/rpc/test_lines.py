@@ -6,10 +6,10 @@ from typing import Any
 
 import anyio
 import pytest
-from support.fake_verbs import SECRET, VERBS, Call, request
 
 from memd.protocol import BATCH_MAX, NUMBER_MAX, REPLY_MAX
 from memd.rpc import LINE_TOO_LONG, Dispatcher
+from support.fake_verbs import SECRET, VERBS, Call, request
 
 NO_REPLY = None
 BIG = 123456789012345678901234567890
