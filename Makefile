@@ -18,6 +18,7 @@ test: lint types imports
 	$(BIN)/python -m pytest --ignore=tests/real
 
 test-real: $(VENV)/.ready
+	command -v git >/dev/null || { apt-get update --quiet && apt-get install --yes --quiet git; }
 	$(BIN)/python -m pytest tests/real
 
 lint: $(VENV)/.ready
