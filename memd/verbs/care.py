@@ -23,7 +23,6 @@ from memd.protocol import (
 from memd.store import Finding, Rebuild, Rebuilt, Reconcile, Reconciled
 from memd.verbs.call import Call
 
-
 CLOCK_S = 0.005
 """Seconds a wait goes on past its end, so that the wall clock the decision reads is past it too."""
 

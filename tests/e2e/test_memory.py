@@ -72,10 +72,9 @@ def test_read_of_a_name_nobody_has_opens_the_nearest_and_says_so(daemon: Daemon)
     daemon.save("unrelated", "Nothing of the kind.")
     reply = daemon.call("memory.read", name="deploy the thing")
     assert reply["name"] == "deploy-steps"
-    assert reply["warnings"] == [
-        '[no note has that name or hook · opened deploy-steps, the closest of 1 by memory.search · memory.search("deploy'
-        ' the thing", limit=1) for the ranking]'
-    ]
+    opened = "no note has that name or hook · opened deploy-steps, the closest of 1 by memory.search"
+    ranking = 'memory.search("deploy the thing", limit=1) for the ranking'
+    assert reply["warnings"] == [f"[{opened} · {ranking}]"]
     with pytest.raises(memd_client.NotFound):
         daemon.call("memory.read", name="zebra")
     with pytest.raises(memd_client.NotFound):
