@@ -73,6 +73,7 @@ def test_a_run_inside_a_token_is_none(kind: str, run: str, before: str) -> None:
         "ghp_rate-limit-2024-and-more-notes",
         "AKIAABCDEFGH1234567",
         "npm_config_fetch_retries_2_mintimeout",
+        "npm_config_React18_path_to_2x_cache",
         "hf_hub_download_v2_of_the_model",
         "github_pat_rotation_2024_checklist",
         "eyJhbGciOiJIUzI1NiJ9",
@@ -155,6 +156,12 @@ BEGIN, END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
 def test_masks_a_private_key_to_its_end(text: str, masked: str) -> None:
     assert {found.kind for found in secrets.scan(text)} == {"private key"}
     assert secrets.redact(text) == masked
+
+
+def test_a_run_inside_a_private_key_is_masked_with_it() -> None:
+    text = f"{BEGIN}\nAKIAABCDEFGH12345678\n{END}"
+    assert [found.kind for found in secrets.scan(text)] == ["private key", "AKIA"]
+    assert secrets.redact(text) == "[redacted]"
 
 
 def test_overlapping_runs_are_masked_once() -> None:
