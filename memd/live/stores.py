@@ -19,7 +19,7 @@ from memd.bm25 import Snapshot
 from memd.errors import MemdError, NotFound
 from memd.fs import Stamp
 from memd.note import Scope
-from memd.store import Committed, Entry, Outcome, Reconcile, Reconciled, Request, Store, View
+from memd.store import Committed, Count, Entry, Outcome, Reconcile, Reconciled, Request, Store, View
 
 T = TypeVar("T")
 
@@ -35,6 +35,11 @@ class Waiter:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.outcome: Outcome | MemdError | None = None
+
+
+def is_count(waiter: Waiter) -> bool:
+    """Whether a waiting request only counts a read."""
+    return isinstance(waiter.request, Count)
 
 
 class LiveStore:
@@ -68,7 +73,7 @@ class LiveStore:
         try:
             async with self.lock:
                 if waiter.outcome is None:
-                    await self._commit_waiting()
+                    await self._commit_waiting(waiter)
         finally:
             if waiter in self.waiting:
                 self.waiting.remove(waiter)
@@ -78,8 +83,16 @@ class LiveStore:
             raise RuntimeError("a commit left a request without an outcome")
         return waiter.outcome
 
-    async def _commit_waiting(self) -> None:
-        batch, self.waiting = self.waiting[:BATCH_MAX], self.waiting[BATCH_MAX:]
+    async def _commit_waiting(self, first: Waiter) -> None:
+        """Commit what waits: everything, or what waits to be counted when that is all the lock's holder wants.
+
+        A read gives up on being counted long before a save gives up on the lock, and its commit, once begun,
+        cannot be given up: so it must not begin a save's.
+        """
+        mine = [waiter for waiter in self.waiting if not isinstance(first.request, Count) or is_count(waiter)]
+        batch = mine[:BATCH_MAX]
+        taken = set(batch)
+        self.waiting = [waiter for waiter in self.waiting if waiter not in taken]
         requests = [waiter.request for waiter in batch]
         with anyio.CancelScope(shield=True):
             committed = await anyio.to_thread.run_sync(self.store.commit, requests)

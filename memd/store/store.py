@@ -38,6 +38,8 @@ from memd.store.state import LOCK, State, read_entry
 
 T = TypeVar("T")
 
+COUNT_WAIT_S = 1.0
+"""How long a read waits to be counted."""
 REPLANS = 8
 """How often a batch is planned again because someone else wrote between look and rename."""
 
@@ -136,11 +138,10 @@ class Store:
                 if held or not any(isinstance(request, Save) for request in batch):
                     return self._nowhere(batch, held)
                 self.disk.make_dirs(self.directory)
-            with self._locked():
+            with self._locked(patience := self._patience(batch)):
                 return self._commit(batch)
         except LockTimeoutError:
-            busy = Busy(f"another process held the store's lock for {self.lock_timeout:g} s; try again")
-            return self._committed([busy] * len(batch), [])
+            return self._committed([busy(patience)] * len(batch), [])
         except MemdError as error:
             return self._committed([error] * len(batch), [])
         except OSError as error:
@@ -226,7 +227,7 @@ class Store:
                 self.state.read_journal()
                 return look(self.state)
         except LockTimeoutError:
-            raise Busy(f"another process held the store's lock for {self.lock_timeout:g} s; try again") from None
+            raise busy(self.lock_timeout) from None
         except OSError as error:
             if error.errno in _READ_ONLY:
                 return look(self.state)
@@ -267,9 +268,14 @@ class Store:
         """What rebuild would name, changing nothing (SPEC 7)."""
         return self.inspect(rebuilding.verify)
 
+    def _patience(self, batch: Sequence[Request]) -> float:
+        """Seconds to wait for the lock: a read goes out uncounted rather than wait as long as a write (SPEC 7)."""
+        counts = all(isinstance(request, Count) for request in batch)
+        return min(COUNT_WAIT_S, self.lock_timeout) if counts else self.lock_timeout
+
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with self.disk.locked(self.directory / LOCK, self.lock_timeout):
+    def _locked(self, timeout: float | None = None) -> Iterator[None]:
+        with self.disk.locked(self.directory / LOCK, self.lock_timeout if timeout is None else timeout):
             yield
 
 
@@ -283,6 +289,11 @@ def nowhere(request: Request, held: int) -> Outcome | MemdError:
         case Forget() | Count() if not held:
             return NotFound(f"no note is named {request.name}")
     return suspended(held)
+
+
+def busy(waited: float) -> Busy:
+    """The error of a lock that was not had in `waited` seconds."""
+    return Busy(f"another process held the store's lock for {waited:g} s; try again")
 
 
 def storage(error: OSError) -> Storage:

@@ -21,11 +21,9 @@ from memd.protocol import (
 )
 from memd.store import Count, Counted, Entry, Forget, Forgotten, Save, Saved
 from memd.store.saving import check_hash
+from memd.store.store import COUNT_WAIT_S
 from memd.verbs import lookup, ranking, receipt
 from memd.verbs.call import PERSON, Call, shown
-
-COUNT_WAIT_S = 1.0
-"""How long a read waits to be counted; then its text goes out with a warning (SPEC 7)."""
 
 
 async def save(call: Call, params: SaveParams) -> SaveReply:

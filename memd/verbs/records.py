@@ -35,7 +35,7 @@ async def list_notes(call: Call, params: ListParams) -> ListReply:
         (store, entry)
         for store in place.stores(params.scope)
         for _, entry in sorted(store.entries.items())
-        if (params.type is None or entry.type is params.type) and store.serves(entry)
+        if params.type is None or entry.type is params.type
     ]
     end = None if params.limit is None else params.offset + params.limit
     page = found[params.offset : end]
@@ -53,8 +53,7 @@ async def as_row(store: LiveStore, entry: Entry, stores: list[LiveStore], *, bod
         raw, _ = await store.current(entry)
         body, body_masked = shown(note.parse(entry.name, raw).body)
         masked = masked or body_masked
-    repo = stores[0]
-    hides = repo.entries.get(entry.name) if store.scope is Scope.GLOBAL else None
+    shadowed = store.scope is Scope.GLOBAL and entry.name in stores[0].entries
     return NoteRow(
         name=entry.name,
         scope=store.scope,
@@ -65,7 +64,7 @@ async def as_row(store: LiveStore, entry: Entry, stores: list[LiveStore], *, bod
         reads=counts.reads,
         last=counts.last or None,
         unparsed=entry.trouble is not None,
-        shadowed=hides is not None and repo.serves(hides),
+        shadowed=shadowed,
         body=body,
         redacted=masked,
     )

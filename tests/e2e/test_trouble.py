@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -135,37 +137,53 @@ def test_a_read_only_home_serves_and_acknowledges_nothing(unprivileged: Daemon) 
     assert daemon.names() == ["note", "other"]
 
 
-def test_a_lock_that_somebody_holds_is_busy_and_reads_go_on(daemon: Daemon) -> None:
-    daemon.save("note", "words")
+def configure(daemon: Daemon, text: str) -> None:
+    """Start the daemon again with this config."""
     config = daemon.root / "config.toml"
-    config.write_text("lock_timeout_s = 0.2\n")
+    config.write_text(text)
     daemon.env["MEMD_CONFIG"] = str(config)
     daemon.terminate()
     daemon.start()
-    daemon.names()
-    holder = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            HOLD,
-            str(daemon.store / ".lock"),
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    with holder:
+
+
+@contextmanager
+def lock_held(store: Path) -> Iterator[None]:
+    """Another process holds the store's lock."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(store / ".lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdin is not None
         assert holder.stdout.readline() == b"held\n"
+        yield
+        holder.stdin.close()
+        holder.wait(20)
+
+
+def test_a_lock_that_somebody_holds_is_busy_and_searches_go_on(daemon: Daemon) -> None:
+    daemon.save("note", "words")
+    configure(daemon, "lock_timeout_s = 0.2\n")
+    daemon.names()
+    with lock_held(daemon.store):
         with pytest.raises(memd_client.Busy):
             daemon.save("other", "words")
         assert daemon.found("words") == ["note"]
-        reply = daemon.call("memory.read", name="note")
-        assert (reply["text"], len(reply["warnings"])) == ("words", 1)
         daemon.save("global", "words", scope="global")
-        holder.stdin.close()
-        holder.wait(20)
     daemon.save("other", "words")
+
+
+def test_a_read_does_not_wait_for_the_lock_as_long_as_a_save(daemon: Daemon) -> None:
+    daemon.save("note", "words")
+    # Longer than the client waits for an answer: only a read that gives up by itself gets one.
+    configure(daemon, "lock_timeout_s = 60\n")
+    daemon.names()
+    with ThreadPoolExecutor(1) as saver, lock_held(daemon.store):
+        saving = saver.submit(daemon.save, "other", "words")
+        for _ in range(2):
+            reply = daemon.call("memory.read", name="note")
+            assert (reply["text"], len(reply["warnings"]), "pointer" in reply) == ("words", 1, False)
+        assert not saving.done()
+    assert saving.result()["name"] == "other"
 
 
 def test_the_whole_store_taken_away_is_not_made_again(daemon: Daemon) -> None:
@@ -226,11 +244,7 @@ def test_a_socket_path_that_is_too_long_is_a_clear_error() -> None:
 
 
 def test_a_config_that_does_not_parse_starts_with_defaults_and_says_so(daemon: Daemon) -> None:
-    config = daemon.root / "config.toml"
-    config.write_text("save_cap = \n")
-    daemon.env["MEMD_CONFIG"] = str(config)
-    daemon.terminate()
-    daemon.start()
+    configure(daemon, "save_cap = \n")
     assert [finding["kind"] for finding in daemon_status(daemon)["findings"]] == ["config"]
     daemon.save("note", "words")
 
