@@ -70,6 +70,7 @@ def test_defaults() -> None:
     [
         ("save_cap = 0", "save_cap", 0),
         ("settle_ms = 60000", "settle_ms", 60_000),
+        ("settle_ms = 0", "settle_ms", 0),
         ("lock_timeout_s = 1", "lock_timeout_s", 1.0),
         ("lock_timeout_s = 0.0", "lock_timeout_s", 0.0),
         ('log_level = "error"', "log_level", "error"),
@@ -98,6 +99,8 @@ WRONG = [
     ("lock_timeout_s = nan", "lock_timeout_s"),
     ("lock_timeout_s = inf", "lock_timeout_s"),
     ("lock_timeout_s = true", "lock_timeout_s"),
+    ('lock_timeout_s = "1"', "lock_timeout_s"),
+    ("lock_timeout_s = 3600.5", "lock_timeout_s"),
     ('log_level = "loud"', "log_level"),
     ("log_level = 1", "log_level"),
     ("claude.import = 1", "claude.import"),
@@ -109,7 +112,7 @@ WRONG = [
     ("claude.home = 7", "claude.home"),
     ('claude.home = "~nobody-of-that-name/x"', "claude.home"),
     ('search.ranker = "best"', "search.ranker"),
-    ('history.roots = "/srv"', "history.roots"),
+    ('history.roots = "/"', "history.roots"),
     ('history.roots = ["srv"]', "history.roots"),
     ('history.sources = ["claude", "mail"]', "history.sources"),
     ("history.sources = [1]", "history.sources"),
@@ -175,6 +178,7 @@ def test_a_file_of_unknown_keys_is_named_not_listed() -> None:
     got = parse(b"".join(b"key_%d = 1\n" % number for number in range(3000)))
     assert len(got.findings) == 21
     assert got.findings[-1] == "config: 2980 more unknown keys"
+    assert len(parse(b"".join(b"key_%d = 1\n" % number for number in range(20))).findings) == 20
     long = parse(b"k" * 100_000 + b" = 1")
     assert len(long.findings[0]) < 200
 

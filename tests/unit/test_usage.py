@@ -103,7 +103,7 @@ def test_counting() -> None:
     usage = Usage.empty().saved("a", 5).read("a", 6).read("b", 7).session_started()
     assert usage == Usage(1, {"a": Counts(1, 1, 6), "b": Counts(0, 1, 7)})
     assert usage.counts("a") == Counts(1, 1, 6)
-    assert usage.counts("c") == NEVER
+    assert usage.counts("c") == NEVER == Counts(saves=0, reads=0, last=0)
     assert usage.without("a") == Usage(1, {"b": Counts(0, 1, 7)})
     assert usage.without("c") is usage
 
@@ -140,9 +140,18 @@ def test_an_entry_of_a_forgotten_note_goes() -> None:
 
 def test_recounted_from_the_journal() -> None:
     heads = heads_of(
-        ("save", "a", 1), ("read", "a", 2), ("adopt", "b", 3), ("save", "c", 4), ("forget", "c", 5), ("read", "d", 6)
+        ("save", "a", 1),
+        ("read", "a", 2),
+        ("adopt", "b", 3),
+        ("save", "c", 4),
+        ("forget", "c", 5),
+        ("read", "d", 6),
+        ("save", "e", 7),
+        ("adopt", "f", 8),
+        ("read", "f", 9),
     )
     before = Usage(
         7, {"z": Counts(1, 1, 1), "b": Counts(5, 5, 5)}, extra={"v": 1}, extras={"a": {"x": 1}, "z": {"y": 2}}
     )
-    assert before.recounted(heads) == Usage(7, {"a": Counts(1, 1, 2)}, extra={"v": 1}, extras={"a": {"x": 1}})
+    counted = {"a": Counts(1, 1, 2), "e": Counts(1, 0, 7), "f": Counts(0, 1, 9)}
+    assert before.recounted(heads) == Usage(7, counted, extra={"v": 1}, extras={"a": {"x": 1}})
