@@ -16,7 +16,7 @@ from memd import errors
 STALE: Final = " ⚠ stale"
 """What a row of memd's own ends with while its source is gone (SPEC 10)."""
 
-_BOM: Final = "\ufeff"
+_BOM: Final = "\ufeff".encode()
 _OPEN: Final = "- ["
 _LINK: Final = "]("
 _END: Final = ".md)"
@@ -44,21 +44,27 @@ def row(name: str, hook: str) -> str:
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """The whole text of a MEMORY.md, line ends, BOM and all."""
+    """The whole of a MEMORY.md, line ends, BOM and all, as its bytes: a save touches one line of thousands."""
 
-    text: str = ""
+    raw: bytes = b""
 
     @classmethod
     def decode(cls, raw: bytes) -> "Listing":
         """The listing of a file's bytes; Unreadable when they are not UTF-8."""
         try:
-            return cls(raw.decode())
+            raw.decode()
         except UnicodeDecodeError as error:
             raise errors.Unreadable("MEMORY.md is not UTF-8; mend or move it, nothing was changed") from error
+        return cls(raw)
 
     def encode(self) -> bytes:
         """The file's bytes."""
-        return self.text.encode()
+        return self.raw
+
+    @property
+    def text(self) -> str:
+        """The file's text."""
+        return self.raw.decode()
 
     def rows(self, notes: Collection[str] = ()) -> list[Row]:
         """Every line that lists a note, in order; one that reads two ways lists the one among `notes`."""
@@ -73,10 +79,10 @@ class Listing(msgspec.Struct, frozen=True):
 
     def without(self, name: str) -> "Listing":
         """Without any row of the note."""
-        text = self.text
+        raw = self.raw
         for start, end in reversed(list(self._lines_of(name))):
-            text = text[:start] + text[end:]
-        return Listing(self._keep_bom(text))
+            raw = raw[:start] + raw[end:]
+        return Listing(self._keep_bom(raw))
 
     def reconciled(self, notes: Mapping[str, str], keep: Collection[str] = ()) -> "Listing":
         """With one row for each of `notes` (name → hook), unlisted ones appended in their order (SPEC 4).
@@ -94,7 +100,7 @@ class Listing(msgspec.Struct, frozen=True):
             if name is not None:
                 seen.add(name)
         missing = [row(name, hook) for name, hook in notes.items() if name not in seen]
-        return Listing(self._keep_bom("".join(kept)))._append(missing)
+        return Listing(self._keep_bom("".join(kept).encode()))._append(missing)
 
     def with_own_row(
         self, name: str, hook: str, is_own: Callable[[str], bool], *, stale: bool | None = None
@@ -104,9 +110,9 @@ class Listing(msgspec.Struct, frozen=True):
         `is_own` is asked for the row's text, and for the same without its mark; a row in a person's words
         stays.
         """
-        text = self.text
+        mended = self
         for start, end in reversed(list(self._lines_of(name))):
-            old = _bare(text[start:end])
+            old = _bare(self._line(start, end))
             plain = old.removesuffix(STALE)
             if is_own(old):
                 marked = bool(stale)
@@ -114,42 +120,52 @@ class Listing(msgspec.Struct, frozen=True):
                 marked = plain != old if stale is None else stale
             else:
                 continue
-            text = Listing(text)._with(start, end, row(name, hook) + (STALE if marked else "")).text
-        return Listing(text)
+            mended = mended._with(start, end, row(name, hook) + (STALE if marked else ""))
+        return mended
+
+    def _line(self, start: int, end: int) -> str:
+        return self.raw[start:end].decode()
 
     def _lines(self) -> Iterator[str]:
+        text = self.text
         start = 0
-        while (end := self.text.find("\n", start) + 1) > 0:
-            yield self.text[start:end]
+        while (end := text.find("\n", start) + 1) > 0:
+            yield text[start:end]
             start = end
-        if start < len(self.text):
-            yield self.text[start:]
+        if start < len(text):
+            yield text[start:]
 
     def _lines_of(self, name: str) -> Iterator[tuple[int, int]]:
-        """Where the lines that list `name` begin and end, found by their link: a save reads no other row."""
-        link = f"{_LINK}{name}{_END}"
+        """Where the lines that list `name` begin and end, found by their link: a save must not read every row."""
+        link = f"{_LINK}{name}{_END}".encode()
         end = 0
-        while (at := self.text.find(link, end)) >= 0:
-            start = self.text.rfind("\n", 0, at) + 1
-            end = self.text.find("\n", at) + 1 or len(self.text)
-            if listed_by(self.text[start:end], (name,)) == name:
+        while (at := self.raw.find(link, end)) >= 0:
+            start = self.raw.rfind(b"\n", 0, at) + 1
+            end = self.raw.find(b"\n", at) + 1 or len(self.raw)
+            if listed_by(self._line(start, end), (name,)) == name:
                 yield start, end
 
     def _with(self, start: int, end: int, fresh: str) -> "Listing":
         """With the line from `start` to `end` replaced; it keeps its BOM and its line end."""
-        old = self.text[start:end]
-        bom = _BOM if old.startswith(_BOM) else ""
-        return Listing(self.text[:start] + bom + fresh + old[len(old.rstrip("\r\n")) :] + self.text[end:])
+        old = self.raw[start:end]
+        bom = _BOM if old.startswith(_BOM) else b""
+        line_end = old[len(old.rstrip(b"\r\n")) :]
+        return Listing(b"".join((self.raw[:start], bom, fresh.encode(), line_end, self.raw[end:])))
 
     def _append(self, rows: list[str]) -> "Listing":
         if not rows:
             return self
-        eol = "\r\n" if "\r\n" in self.text else "\n"
-        gap = "" if self.text in ("", _BOM) or self.text.endswith("\n") else eol
-        return Listing(self.text + gap + "".join(line + eol for line in rows))
+        eol = self._eol()
+        gap = b"" if self.raw in (b"", _BOM) or self.raw.endswith(b"\n") else eol
+        return Listing(self.raw + gap + b"".join(line.encode() + eol for line in rows))
 
-    def _keep_bom(self, text: str) -> str:
-        return _BOM + text if self.text.startswith(_BOM) and not text.startswith(_BOM) else text
+    def _eol(self) -> bytes:
+        """The line end of the last line that has one."""
+        at = self.raw.rfind(b"\n")
+        return b"\r\n" if self.raw[:at].endswith(b"\r") and at > 0 else b"\n"
+
+    def _keep_bom(self, raw: bytes) -> bytes:
+        return _BOM + raw if self.raw.startswith(_BOM) and not raw.startswith(_BOM) else raw
 
 
 def listed_by(line: str, notes: Collection[str] = ()) -> str | None:
@@ -211,4 +227,4 @@ def _parse_row(index: int, line: str, name: str) -> Row:
 
 def _bare(line: str) -> str:
     """A line without BOM and line end."""
-    return line.removeprefix(_BOM).rstrip("\r\n")
+    return line.removeprefix("\ufeff").rstrip("\r\n")

@@ -5,6 +5,12 @@ from hypothesis import strategies as st
 
 from memd.listing import Listing, listed_by, row
 
+
+def of(text: str) -> Listing:
+    """The listing of a text."""
+    return Listing(text.encode())
+
+
 STEMS = ["a", "b", "a(1)", "a]b", "a](b", "a.md)b", "我-x", "see [b](b.md) x"]
 HOOKS = st.text("ab ]()[—.md⚠", max_size=12) | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NOTES = st.dictionaries(st.sampled_from(STEMS), HOOKS, max_size=5)
@@ -36,25 +42,25 @@ def test_decoding_and_encoding_keeps_every_byte(text: str) -> None:
 
 @given(TEXT, NOTES)
 def test_reconciled_once_is_reconciled(text: str, notes: dict[str, str]) -> None:
-    once = Listing(text).reconciled(notes)
+    once = of(text).reconciled(notes)
     assert once.reconciled(notes) == once
 
 
 @given(TEXT, NOTES)
 def test_reconciled_lists_every_note_exactly_once(text: str, notes: dict[str, str]) -> None:
-    rows = Listing(text).reconciled(notes).rows(notes)
+    rows = of(text).reconciled(notes).rows(notes)
     assert sorted(each.name for each in rows) == sorted(notes)
 
 
 @given(TEXT, NOTES)
 def test_foreign_lines_stay_in_their_order(text: str, notes: dict[str, str]) -> None:
-    assert foreign(Listing(text).reconciled(notes).text, notes) == foreign(text, notes)
+    assert foreign(of(text).reconciled(notes).text, notes) == foreign(text, notes)
 
 
 @given(TEXT, NOTES)
 def test_the_lines_kept_are_lines_that_were_there(text: str, notes: dict[str, str]) -> None:
     """Reconciling cuts whole lines and appends whole rows: nothing in between is rewritten."""
-    after = Listing(text).reconciled(notes)
+    after = of(text).reconciled(notes)
     before = [line.rstrip("\r") for line in text.removeprefix("\ufeff").split("\n")]
     rows = [row(name, hook) for name, hook in notes.items()]
     for line in after.text.removeprefix("\ufeff").split("\n"):
@@ -66,12 +72,12 @@ def test_a_row_lists_its_note(name: str, hook: str) -> None:
     line = row(name, hook)
     assert listed_by(line) == name
     assert "\n" not in line
-    assert Listing(line).with_own_row(name, "x", line.__eq__).text == row(name, "x")
+    assert of(line).with_own_row(name, "x", line.__eq__).text == row(name, "x")
 
 
 @given(TEXT, st.sampled_from(STEMS), HOOKS)
 def test_a_saved_note_has_a_row_and_a_forgotten_one_has_none(text: str, name: str, hook: str) -> None:
-    saved = Listing(text).with_row(name, hook)
+    saved = of(text).with_row(name, hook)
     assert [each.name for each in saved.rows({name})].count(name) >= 1
     left = saved.without(name)
     assert name not in [each.name for each in left.rows({name})]

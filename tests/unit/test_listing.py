@@ -5,6 +5,12 @@ import pytest
 from memd.errors import Unreadable
 from memd.listing import STALE, Listing, Row, listed_by, row
 
+
+def of(text: str) -> Listing:
+    """The listing of a text."""
+    return Listing(text.encode())
+
+
 LINES = [
     # line, the note it lists
     ("- [a](a.md) — hook", "a"),
@@ -93,7 +99,7 @@ def test_a_row(name: str, hook: str, line: str) -> None:
     ],
 )
 def test_what_a_row_says(line: str, parsed: tuple[str, str, bool]) -> None:
-    assert Listing(line).rows() == [Row(0, "a", *parsed)]
+    assert of(line).rows() == [Row(0, "a", *parsed)]
 
 
 def test_the_bytes_are_kept() -> None:
@@ -126,21 +132,21 @@ def test_what_is_not_utf8_is_refused(raw: bytes) -> None:
     ],
 )
 def test_a_save_replaces_the_row_in_place_or_appends_one(text: str, after: str) -> None:
-    assert Listing(text).with_row("a", "new").text == after
+    assert of(text).with_row("a", "new").text == after
 
 
 def test_a_row_that_is_to_stay_stays() -> None:
-    listing = Listing("- [Mine](a.md) — words\n")
+    listing = of("- [Mine](a.md) — words\n")
     assert listing.with_row("a", "new", replace=False) == listing
     assert listing.with_row("b", "new", replace=False).text == "- [Mine](a.md) — words\n- [b](b.md) — new\n"
 
 
 def test_without_a_note() -> None:
-    listing = Listing("x\n- [a](a.md)\n- [b](b.md) — [a](a.md)\n- [Mine](a.md) — words\n](a.md)")
+    listing = of("x\n- [a](a.md)\n- [b](b.md) — [a](a.md)\n- [Mine](a.md) — words\n](a.md)")
     assert listing.without("a").text == "x\n- [b](b.md) — [a](a.md)\n](a.md)"
     assert listing.without("c") == listing
-    assert Listing("\ufeff- [a](a.md)\nx").without("a").text == "\ufeffx"
-    assert Listing("x\n- [a](a.md)").without("a").text == "x\n"
+    assert of("\ufeff- [a](a.md)\nx").without("a").text == "\ufeffx"
+    assert of("x\n- [a](a.md)").without("a").text == "x\n"
 
 
 RECONCILED = [
@@ -159,8 +165,8 @@ RECONCILED = [
 @pytest.mark.parametrize(("text", "after"), RECONCILED)
 def test_reconciled(text: str, after: str) -> None:
     notes = {"a": "A", "b": ""}
-    assert Listing(text).reconciled(notes, keep={"kept"}).text == after
-    assert Listing(after).reconciled(notes, keep={"kept"}).text == after
+    assert of(text).reconciled(notes, keep={"kept"}).text == after
+    assert of(after).reconciled(notes, keep={"kept"}).text == after
 
 
 OWN = "- [a](a.md) — old"
@@ -182,11 +188,11 @@ OWN = "- [a](a.md) — old"
     ],
 )
 def test_only_a_row_of_memds_own_is_rewritten(line: str, stale: bool | None, after: str) -> None:
-    listing = Listing(f"x\n{line}\r\n{line}")
+    listing = of(f"x\n{line}\r\n{line}")
     assert listing.with_own_row("a", "new", OWN.__eq__, stale=stale).text == f"x\n{after}\r\n{after}"
 
 
 def test_a_hook_that_ends_like_the_mark_is_no_mark() -> None:
     own = row("a", f"old{STALE}")
-    listing = Listing(own).with_own_row("a", "new", own.__eq__)
+    listing = of(own).with_own_row("a", "new", own.__eq__)
     assert listing.text == "- [a](a.md) — new"
