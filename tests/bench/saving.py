@@ -1,0 +1,197 @@
+"""What a durable save costs, beside one append and fdatasync on the same file system. Law: the disk is real.
+
+A save is four files staged and synced, two directories and a journal, so the floor is a seventh of its waits.
+Each kind of save is taken turn by turn with the floor: through the daemon by the blocking client, and in process
+by `Store.commit`. Then saves a second with 1, 8 and 32 clients, which send prepared lines from one process that
+does nothing else. `python -m tests.bench saving` runs it alone.
+"""
+
+import os
+import random
+import selectors
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from memd.store import Save, Saved, Store
+
+from .house import PLACE, House, checked, fields, file_system, fill, ground, saves, words
+from .rows import Row, median, percentile, report, row
+
+TIMES = 12.0
+"""How many appends a save may cost."""
+GAIN = 3.0
+"""How many times more saves a second the most clients must get than one."""
+CLIENTS = (1, 8, 32)
+
+_APPENDED = b"x" * 299 + b"\n"
+_CHUNK = 1 << 16
+
+Action = Callable[[], object]
+T = TypeVar("T")
+
+
+class Size(NamedTuple):
+    """How much is measured: notes in the store, turns, and for the rates rounds of so many seconds."""
+
+    notes: int
+    more_notes: int
+    turns: int
+    rounds: int
+    seconds: float
+
+
+FULL = Size(notes=1000, more_notes=10_000, turns=60, rounds=3, seconds=1.5)
+QUICK = Size(notes=100, more_notes=1000, turns=10, rounds=1, seconds=0.3)
+
+
+def run(quick: bool = False, place: Path = PLACE) -> dict[str, object]:
+    """The rows of this bench, ready for JSON, measured in a directory of `place`."""
+    with ground(place) as root:
+        return measure(root, QUICK if quick else FULL)
+
+
+def measure(root: Path, size: Size) -> dict[str, object]:
+    """The rows, measured in `root`."""
+    house = House(root / "served")
+    house.fill(size.notes)
+    with house.served(), floor(root) as append:
+        rows = [
+            *through_daemon(house, append, size),
+            *in_process(root / "store", append, size.notes, size.turns),
+            *in_process(root / "larger", append, size.more_notes, size.turns, suffix=f".{size.more_notes}"),
+            *rates(house, size),
+        ]
+    return report("saving", rows, notes=size.notes, file_system=file_system(root))
+
+
+# -- one save ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def floor(directory: Path) -> Iterator[Action]:
+    """One append of 300 bytes and an fdatasync, to a file that stays open."""
+    fd = os.open(directory / "floor", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def append() -> None:
+        os.write(fd, _APPENDED)
+        os.fdatasync(fd)
+
+    try:
+        yield append
+    finally:
+        os.close(fd)
+
+
+def through_daemon(house: House, append: Action, size: Size) -> list[Row]:
+    """Saves of new notes, and of notes that are there, by the blocking client."""
+    chance = random.Random(2)
+
+    def asked(name: str) -> dict[str, object]:
+        return {"markdown": words(chance, 80), "fields": fields(chance, name), "cwd": str(house.repo)}
+
+    with house.client() as client:
+        client.open()
+        new = [asked(f"new-{turn}") for turn in range(size.turns)]
+        old = [asked(f"note-{turn % size.notes}") for turn in range(size.turns)]
+        save = partial(client.call, "memory.save")
+        return [*compared("save.new", save, new, append), *compared("save.old", save, old, append)]
+
+
+def in_process(directory: Path, append: Action, notes: int, turns: int, suffix: str = "") -> list[Row]:
+    """`Store.commit` of one new note, without daemon and wire."""
+    store = Store(directory)
+    fill(store, random.Random(1), notes)
+
+    def commit(request: Save) -> None:
+        (outcome,) = store.commit([request]).outcomes
+        if not isinstance(outcome, Saved):
+            raise TypeError(outcome)
+
+    return compared(f"save.commit{suffix}", commit, list(saves(random.Random(3), "new", turns)), append, None)
+
+
+def compared(
+    name: str, save: Callable[[T], object], given: list[T], append: Action, most_times: float | None = TIMES
+) -> list[Row]:
+    """The rows of saves that were taken turn by turn with the floor."""
+    taken, appended = [], []
+    for one in given:
+        appended.append(timed(append))
+        taken.append(timed(partial(save, one)))
+    return [
+        row(f"{name}.p50", median(taken), "ms", floor=median(appended), most_times=most_times),
+        row(f"{name}.p90", percentile(taken, 90), "ms", floor=percentile(appended, 90)),
+    ]
+
+
+def timed(action: Action) -> float:
+    """The milliseconds of one action."""
+    began = time.perf_counter()
+    action()
+    return 1000 * (time.perf_counter() - began)
+
+
+# -- many clients ------------------------------------------------------------------------------------------------
+
+
+def rates(house: House, size: Size) -> list[Row]:
+    """Saves a second by the number of clients, each number in every round."""
+    taken: dict[int, list[float]] = {count: [] for count in CLIENTS}
+    for round_number in range(size.rounds):
+        for count in CLIENTS:
+            lines = prepared(house, size, count, round_number)
+            taken[count].append(rate(house, lines, size.seconds))
+    gains = {count: median(here / one for here, one in zip(taken[count], taken[1], strict=True)) for count in CLIENTS}
+    return list(rate_rows({count: median(each) for count, each in taken.items()}, gains))
+
+
+def rate_rows(taken: Mapping[int, float], gains: Mapping[int, float]) -> Iterator[Row]:
+    """A row for each number of clients; the ratio is the median of the rounds' own."""
+    for count, each in taken.items():
+        alone = each / gains[count] if count > 1 else None
+        least = GAIN if count == max(CLIENTS) else None
+        yield row(f"save.rate.{count}", each, "saves/s", floor=alone, least_times=least)
+
+
+def prepared(house: House, size: Size, clients: int, round_number: int) -> list[Iterator[bytes]]:
+    """For each client lines that never end: new texts for notes of its own, which are there."""
+    notes = max(size.notes, clients)
+    return [lines_of(house, range(number, notes, clients), round_number) for number in range(clients)]
+
+
+def lines_of(house: House, notes: range, round_number: int) -> Iterator[bytes]:
+    """Save lines of one client; a text differs in its first word from every one before."""
+    chance = random.Random(notes.start)
+    body = words(chance, 80)
+    for turn, number in enumerate(cycle(notes)):
+        text = f"{round_number}x{notes.step}x{turn} {body}"
+        yield house.line("memory.save", markdown=text, fields=fields(chance, f"note-{number}"))
+
+
+def rate(house: House, clients: list[Iterator[bytes]], seconds: float) -> float:
+    """Saves a second of clients that each send their next line when the last is answered.
+
+    None is sent once the time is over, and all that were sent are waited for: they are answered many at once.
+    """
+    answered, waiting = 0, len(clients)
+    with ExitStack() as held, selectors.DefaultSelector() as selector:
+        for lines in clients:
+            client = held.enter_context(house.raw())
+            selector.register(client.sock, selectors.EVENT_READ, (client.sock, lines))
+            client.sock.sendall(next(lines))
+        began = time.perf_counter()
+        while waiting:
+            for key, _ in selector.select():
+                sock, lines = key.data
+                checked(sock.recv(_CHUNK))
+                answered += 1
+                if time.perf_counter() < began + seconds:
+                    sock.sendall(next(lines))
+                else:
+                    waiting -= 1
+        return answered / (time.perf_counter() - began)
