@@ -78,9 +78,15 @@ def described(whole: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _name(text: str) -> str:
+    if text not in BENCHES:
+        raise argparse.ArgumentTypeError(f"{text} is not one of {', '.join(BENCHES)}")
+    return text
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Measure memd against its floors.")
-    parser.add_argument("names", nargs="*", choices=BENCHES, metavar="NAME", help=", ".join(BENCHES))
+    parser.add_argument("names", nargs="*", type=_name, metavar="NAME", help=", ".join(BENCHES))
     parser.add_argument("--quick", action="store_true", help="small sizes: try the plumbing")
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - for standard output")
     parser.add_argument("--dir", metavar="DIR", type=Path, default=PLACE, help="where homes and stores are made")
