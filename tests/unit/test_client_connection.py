@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import memd_client
 import pytest
+
+import memd_client
 from memd_client import wire as wires
 from memd_client.connection import is_read
 from support.client_home import client_home
@@ -161,7 +162,7 @@ def test_a_read_is_retried_once_when_the_connection_breaks(
 def test_a_write_is_never_retried(daemon: FakeDaemon, env: dict[str, str], reply: bytes | None) -> None:
     daemon.answer = cut_after(daemon, reply)
     with memd_client.connect(env) as memd:
-        with pytest.raises(memd_client.ConnectionLost, match=r"^memory\.save: "):
+        with pytest.raises(memd_client.ConnectionLost, match=r"^memory\.save: .*may have been carried"):
             memd.call("memory.save", {"markdown": "x"})
         assert daemon.methods == ["memory.save"]
         assert memd.call("memory.save", {"markdown": "y"}) == {"markdown": "y"}
@@ -260,6 +261,13 @@ def test_the_time_is_for_the_whole_answer(env: dict[str, str]) -> None:
             wire.call("memory.list", {}, 0.1)
         ended.set()
         thread.join()
+
+
+def test_no_time_at_all_is_no_answer(env: dict[str, str]) -> None:
+    ours, theirs = socket.socketpair()
+    wire = wires.Wire(ours, "a pair")
+    with theirs, pytest.raises(memd_client.NoAnswer):
+        wire.call("memory.list", {}, 0)
 
 
 def test_an_answer_may_take_for_ever(daemon: FakeDaemon, env: dict[str, str]) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import memd_client
 import memory
-import pytest
 from memd_client.pool import KEPT, Pool
 from support.client_home import client_home
 from support.fake_daemon import FakeDaemon, echo, failure, result

@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import memd_client
 import pytest
+
+import memd_client
 from memd_client import starting
 from support.client_home import client_home
 from support.fake_daemon import FakeDaemon
@@ -169,6 +170,20 @@ def test_whoever_waits_for_another_start_takes_its_daemon(starter: Starter) -> N
         with FakeDaemon(starter.path) as daemon:
             starter.start(MISSING)
             until(lambda: daemon.connections == 1)
+
+
+def test_whoever_has_the_lock_looks_again(starter: Starter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another client may start a daemon and let the lock go just before we take it."""
+    started: list[FakeDaemon] = []
+
+    def lock_just_after_another(lock: int) -> bool:
+        started.append(FakeDaemon(starter.path))
+        return True
+
+    monkeypatch.setattr(starting, "_try_lock", lock_just_after_another)
+    starter.start(MISSING)
+    started[0].stop()
+    assert not starter.log.exists(), "nothing was spawned"
 
 
 def test_another_start_that_takes_too_long_is_said(starter: Starter, monkeypatch: pytest.MonkeyPatch) -> None:

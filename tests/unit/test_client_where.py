@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import memd_client
 import pytest
+
+import memd_client
 from memd_client import where
 
 UID = os.getuid()

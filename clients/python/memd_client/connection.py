@@ -102,9 +102,9 @@ class Connection:
         wire = self._usable_wire()
         try:
             return wire.call(method, params, self._timeout)
-        except ConnectionLost:
+        except ConnectionLost as lost:
             if not is_read(method, params):
-                raise
+                raise ConnectionLost(f"{lost.message}; it may have been carried out all the same") from lost
         return self._usable_wire().call(method, params, self._timeout)
 
     def notify(self, method: str, params: dict[str, Any] | None = None) -> None:

@@ -34,7 +34,7 @@ class Saved(TypedDict):
 
 
 class Note(TypedDict):
-    """The reply of `memory.read`; `text` is the whole note, `type` None when it has none of the four."""
+    """The reply of `memory.read`; `text` is its body, `type` None when it has none of the four."""
 
     name: str
     description: str
@@ -98,7 +98,8 @@ class Row(TypedDict):
 
 
 class Listed(TypedDict):
-    """The reply of `memory.list`; `notice` says what was cut."""
+    """The reply of `memory.list`; `total` counts all that fit, `notice` says what was cut."""
 
     notes: list[Row]
+    total: int
     notice: NotRequired[str]
