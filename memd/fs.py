@@ -10,13 +10,19 @@ import itertools
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self, TypeVar
 
 import portalocker
 
+T = TypeVar("T")
+
+SYNCERS = 4
+"""Threads that sync side by side."""
 LOCK_POLL_S = 0.002
 """How often a held lock is asked for again, in seconds; flock has no wait with a deadline."""
 
@@ -120,14 +126,14 @@ class Disk:
 
     def stage(self, directory: Path, data: bytes) -> Path:
         """A new synced file in `directory` that holds `data`, ready to be renamed into place."""
-        path = directory / f".{os.getpid()}-{time.time_ns():x}-{next(_stage_numbers)}.tmp"
-        self.step("open", path)
-        with _opened(path, _STAGE_FLAGS) as fd:
-            self.step("write", path)
-            self.write(fd, data)
-            self.step("fsync", path)
-            os.fsync(fd)
+        with self.staging() as staging:
+            path = staging.add(directory, data)
+            staging.sync()
         return path
+
+    def staging(self) -> "Staging":
+        """Several files to be staged side by side and synced together."""
+        return Staging(self)
 
     def replace(self, staged: Path, path: Path) -> None:
         """Rename a staged file over `path`, atomically."""
@@ -164,11 +170,11 @@ class Disk:
             self.step("fsync", path)
             os.fsync(fd)
 
-    def sync_dir(self, directory: Path) -> None:
-        """Make a directory's renames, creations and removals durable."""
-        self.step("fsync", directory)
-        with _opened(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY) as fd:
-            os.fsync(fd)
+    def sync_dir(self, *directories: Path) -> None:
+        """Make the renames, creations and removals of directories durable, of several side by side."""
+        for directory in directories:
+            self.step("fsync", directory)
+        side_by_side(_sync_dir, directories)
 
     def make_dirs(self, directory: Path) -> bool:
         """Make a directory, 0700, and its missing parents, each durable; False when it was there."""
@@ -212,6 +218,71 @@ class Disk:
             yield
         finally:
             os.close(fd)
+
+
+class Staging:
+    """Files being staged. Written one by one and synced side by side: a disk that syncs four files at once takes
+    half the time of four in turn, and a save that waits for its syncs is what a caller waits for.
+    """
+
+    OPEN_MAX = 64
+    """Files held open at once; more are synced on the way."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.disk = disk
+        self._open: list[tuple[Path, int]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        for _, fd in self._open:
+            os.close(fd)
+        self._open = []
+
+    def add(self, directory: Path, data: bytes) -> Path:
+        """A new file in `directory` that holds `data`; durable, but for its name, after `sync`."""
+        if len(self._open) >= self.OPEN_MAX:
+            self.sync()
+        path = directory / f".{os.getpid()}-{time.time_ns():x}-{next(_stage_numbers)}.tmp"
+        self.disk.step("open", path)
+        fd = _open_quietly(path, _STAGE_FLAGS)
+        self._open.append((path, fd))
+        self.disk.step("write", path)
+        self.disk.write(fd, data)
+        return path
+
+    def sync(self) -> None:
+        """Sync every file added since the last time."""
+        for path, _ in self._open:
+            self.disk.step("fsync", path)
+        side_by_side(os.fsync, [fd for _, fd in self._open])
+        for _, fd in self._open:
+            os.close(fd)
+        self._open = []
+
+
+def side_by_side(sync: Callable[[T], None], things: Sequence[T]) -> None:
+    """Sync several things at once, in a few threads and this one. Errors: the first thing's that failed."""
+    others = [_syncers().submit(sync, thing) for thing in things[1:]]
+    try:
+        for thing in things[:1]:
+            sync(thing)
+    finally:
+        wait(others)
+    for other in others:
+        other.result()
+
+
+@cache
+def _syncers() -> ThreadPoolExecutor:
+    """The threads that sync; made when there is first something to sync beside something else."""
+    return ThreadPoolExecutor(SYNCERS, thread_name_prefix="sync")
+
+
+def _sync_dir(directory: Path) -> None:
+    with _opened(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY) as fd:
+        os.fsync(fd)
 
 
 def _flock(fd: int, deadline: float) -> None:

@@ -98,6 +98,11 @@ class Plan:
 
     # -- steps every request is made of ----------------------------------------------------------------------------
 
+    @property
+    def replaces_hand_edit(self) -> bool:
+        """Whether a version that only a file held until now is about to be replaced or removed."""
+        return any(record.op in ("edit", "adopt") and record.name in self.files for record in self.records)
+
     def retire_usage(self) -> None:
         """Set a usage.json that does not parse aside and begin an empty one."""
         self.retired_usage = True

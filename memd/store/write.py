@@ -6,11 +6,14 @@ heals: a file that differs from its head, or a live head with neither file nor o
 """
 
 from pathlib import Path
+from typing import NamedTuple, Self
 
 from memd import journal
-from memd.fs import Disk, Stamp
+from memd.fs import Disk, Staging, Stamp
+from memd.listing import Listing
 from memd.store.plan import Plan
 from memd.store.state import JOURNAL, LISTING, OBJECTS, USAGE, State
+from memd.usage import Usage
 
 
 class InterferenceError(Exception):
@@ -20,14 +23,17 @@ class InterferenceError(Exception):
 def carry_out(plan: Plan) -> dict[str, Stamp]:
     """Write the plan, durable when this returns: the stamps of the note files it wrote.
 
-    Errors: OSError, after which the directory must be read again; InterferenceError, before which nothing but
-    objects was written.
+    Everything is staged before anything is renamed, and what is staged is synced side by side, so a batch costs
+    little more time than one save: that is the group commit. Errors: OSError, after which the directory must
+    be read again; InterferenceError, before which nothing but objects was written.
     """
     state, disk = plan.state, plan.state.disk
-    store_objects(disk, state.directory / OBJECTS, plan.objects)
     if plan.records and state.torn:
         set_torn_aside(state)
-    stamps = replace_files(plan)
+    with disk.staging() as staging:
+        staged = Staged.of(plan, staging)
+        staging.sync()
+    stamps = put_in_place(plan, staged)
     remove_objects(plan)
     if plan.records:
         lines = b"".join(map(journal.encode, plan.records))
@@ -35,46 +41,59 @@ def carry_out(plan: Plan) -> dict[str, Stamp]:
     return stamps
 
 
-def store_objects(disk: Disk, directory: Path, objects: dict[str, bytes]) -> None:
-    """Make each version's text an object, durable under its final name."""
-    if not objects:
-        return
-    disk.make_dirs(directory)
-    for content_hash, raw in objects.items():
-        disk.replace(disk.stage(directory, raw), directory / journal.hex_of(content_hash))
-    disk.sync_dir(directory)
+class Staged(NamedTuple):
+    """The plan's files, written under names of no note."""
+
+    objects: dict[str, Path]
+    notes: dict[str, Path]
+    listing: tuple[Path, Listing] | None
+    usage: tuple[Path, Usage] | None
+
+    @classmethod
+    def of(cls, plan: Plan, staging: Staging) -> Self:
+        """Stage everything the plan writes."""
+        directory = plan.state.directory
+        if plan.objects:
+            plan.state.disk.make_dirs(directory / OBJECTS)
+        listing, usage = plan.new_listing(), plan.new_usage()
+        return cls(
+            objects={key: staging.add(directory / OBJECTS, raw) for key, raw in plan.objects.items()},
+            notes={name: staging.add(directory, raw) for name, raw in plan.files.items() if raw is not None},
+            listing=None if listing is None else (staging.add(directory, listing.encode()), listing),
+            usage=None if usage is None else (staging.add(directory, usage.encode()), usage),
+        )
 
 
-def replace_files(plan: Plan) -> dict[str, Stamp]:
-    """Stage what is to be written, then rename and remove it all, then sync the directory once."""
+def put_in_place(plan: Plan, staged: Staged) -> dict[str, Stamp]:
+    """Rename what is staged and remove what goes, in the order of SPEC 4, and sync the directories.
+
+    The text of a hand edit that is about to be replaced is durable under its object's name before it is.
+    """
     state, disk, directory = plan.state, plan.state.disk, plan.state.directory
-    listing, usage = plan.new_listing(), plan.new_usage()
-    staged = {name: disk.stage(directory, raw) for name, raw in plan.files.items() if raw is not None}
-    staged_listing = None if listing is None else disk.stage(directory, listing.encode())
-    staged_usage = None if usage is None else disk.stage(directory, usage.encode())
-    new_journal = bool(plan.records) and state.journal_stamp is None
-    if new_journal:
+    objects = directory / OBJECTS
+    for content_hash, path in staged.objects.items():
+        disk.replace(path, state.object_path(content_hash))
+    if staged.objects and plan.replaces_hand_edit:
+        disk.sync_dir(objects)
+    if plan.records and state.journal_stamp is None:
         disk.append(directory / JOURNAL, b"")
-    if not (plan.files or staged_listing or staged_usage or new_journal):
-        return {}
-    check_untouched(plan, list(staged.values()))
+    check_untouched(plan, [*staged.notes.values()])
     for name, raw in plan.files.items():
         if raw is None:
             disk.remove(state.path(name))
         else:
-            disk.replace(staged[name], state.path(name))
-    if staged_listing is not None:
-        disk.replace(staged_listing, directory / LISTING)
+            disk.replace(staged.notes[name], state.path(name))
+    if staged.listing is not None:
+        disk.replace(staged.listing[0], directory / LISTING)
+        state.listing.wrote(staged.listing[1])
     if plan.retired_usage:
         disk.replace(directory / USAGE, numbered(disk, directory, "usage.bad"))
-    if staged_usage is not None:
-        disk.replace(staged_usage, directory / USAGE)
-    disk.sync_dir(directory)
-    if listing is not None:
-        state.listing.wrote(listing)
-    if usage is not None:
-        state.usage.wrote(usage)
-    return {name: seen.stamp for name in staged if (seen := state.look(name)) is not None}
+    if staged.usage is not None:
+        disk.replace(staged.usage[0], directory / USAGE)
+        state.usage.wrote(staged.usage[1])
+    changed = plan.files or staged.listing or staged.usage or (plan.records and state.journal_stamp is None)
+    disk.sync_dir(*([objects] if staged.objects else []), *([directory] if changed else []))
+    return {name: seen.stamp for name in staged.notes if (seen := state.look(name)) is not None}
 
 
 def check_untouched(plan: Plan, staged: list[Path]) -> None:
