@@ -84,11 +84,18 @@ def canonical_repo(cwd: Path) -> Path:
     repository, a submodule. Never raises; a path that is gone is judged by the directories above it.
     """
     here = _real(cwd)
-    for directory in (here, *here.parents):
-        common = _common_dir(directory)
-        if common is not None:
-            return common.parent if common.name == ".git" else common
-    return here
+    # Every request comes through here: path objects are made only where there is something to look at.
+    directory = os.fspath(here).rstrip("/")
+    while True:
+        if _is_plain_checkout(directory):
+            return Path(directory or "/")
+        if os.path.lexists(f"{directory}/.git") or os.path.lexists(f"{directory}/HEAD"):
+            common = _common_dir(Path(directory or "/"))
+            if common is not None:
+                return common.parent if common.name == ".git" else common
+        if not directory:
+            return here
+        directory = directory.rpartition("/")[0]
 
 
 def key(repo: Path) -> str:
@@ -156,6 +163,15 @@ def _common_dir(directory: Path) -> Path | None:
     if not os.path.lexists(gitdir / "commondir"):
         return _real(gitdir)
     return _pointed_to(gitdir / "commondir") or git
+
+
+def _is_plain_checkout(directory: str) -> bool:
+    """Whether git's common directory is a directory `.git` right here: what `_common_dir` finds, but faster."""
+    try:
+        mode = os.lstat(f"{directory}/.git").st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISDIR(mode) and not os.path.lexists(f"{directory}/.git/commondir")
 
 
 def _is_bare(directory: Path) -> bool:

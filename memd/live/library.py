@@ -48,11 +48,13 @@ class Library:
         self.runtime = runtime or Runtime()
         self._opened: dict[Path, LiveStore] = {}
         self._known: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
+        self._of_repo: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
+        self._everywhere = self._at(paths.global_store(home), Scope.GLOBAL, None)
 
     def place(self, cwd: str) -> Place:
         """The stores a caller in `cwd` sees, none of them opened by this. Errors: Refused (field `cwd`)."""
         repo = paths.canonical_repo(paths.place(cwd))
-        return Place(self._repo(repo), self._global())
+        return Place(self._repo(repo), self._everywhere)
 
     async def opened(self, place: Place, scope: Scope | None = None) -> list[LiveStore]:
         """The stores of a place, opened and caught up with the disk. Errors: Busy, Unreadable, Storage."""
@@ -81,16 +83,18 @@ class Library:
         """How many stores are open."""
         return len(self._opened)
 
-    def _global(self) -> LiveStore:
-        return self._at(paths.global_store(self.home), Scope.GLOBAL, None)
-
     def _repo(self, repo: Path) -> LiveStore:
+        """The store of a canonical path; which one that is, is settled once it is open: `.origin` says so."""
+        store = self._of_repo.get(repo)
+        if store is not None and store.opened and store.directory.is_dir():
+            return store
         directory = paths.repo_store(self.home, paths.key_in(self.home, repo))
         known = self._known.get(directory)
         if known is not None and known.store.origin != repo:
             # The other path has been asked for and has not written its `.origin` yet.
             directory = paths.repo_store(self.home, paths.key_when_taken(repo))
-        return self._at(directory, Scope.REPO, repo)
+        store = self._of_repo[repo] = self._at(directory, Scope.REPO, repo)
+        return store
 
     def _at(self, directory: Path, scope: Scope, origin: Path | None) -> LiveStore:
         store = self._known.get(directory)

@@ -5,6 +5,7 @@ cancellation, and the others find their outcome set: that is the group commit. R
 index and view change only in `apply`, on the event loop, all at once (SPEC section 4).
 """
 
+import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +20,7 @@ from memd.bm25 import Snapshot
 from memd.errors import MemdError, NotFound
 from memd.fs import Stamp
 from memd.note import Scope
-from memd.store import Committed, Count, Entry, Outcome, Reconcile, Reconciled, Request, Store, View
+from memd.store import JOURNAL, Committed, Count, Entry, Outcome, Reconcile, Reconciled, Request, Store, View
 
 T = TypeVar("T")
 
@@ -48,6 +49,7 @@ class LiveStore:
     def __init__(self, scope: Scope, store: Store) -> None:
         self.scope = scope
         self.store = store
+        self._root = os.fspath(store.directory)
         self.entries: dict[str, Entry] = {}
         self.index = Snapshot.EMPTY
         self.view = View()
@@ -162,10 +164,10 @@ class LiveStore:
         if self.view.suspended:
             return True
         try:
-            if self.directory.stat().st_mtime_ns != self.view.scanned_ns:
+            if os.stat(self._root).st_mtime_ns != self.view.scanned_ns:
                 return True
-            return Stamp.of((self.directory / "ops.jsonl").stat()) != self.view.journal
-        except FileNotFoundError:
+            return Stamp.of(os.lstat(f"{self._root}/{JOURNAL}")) != self.view.journal
+        except OSError:
             return self.view.journal is not None or bool(self.entries)
 
     def serves(self, entry: Entry) -> bool:
@@ -175,7 +177,7 @@ class LiveStore:
     def stamp(self, name: str) -> Stamp | None:
         """What the note's file is now; None when there is none."""
         try:
-            status = (self.directory / f"{name}.md").lstat()
+            status = os.lstat(f"{self._root}/{name}.md")
         except OSError:
             return None
         return Stamp.of(status) if stat.S_ISREG(status.st_mode) else None

@@ -24,9 +24,11 @@ from memd.store.model import (
     Saved,
     View,
 )
+from memd.store.state import JOURNAL
 from memd.store.store import Store
 
 __all__ = [
+    "JOURNAL",
     "Author",
     "Blocked",
     "Change",
