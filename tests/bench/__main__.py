@@ -2,11 +2,12 @@
 
     python -m tests.bench [--quick] [--json FILE] [--dir DIR] [NAME…]
 
-Names are those of the modules: roundtrip, search, saving, starting; all of them without a name. `--quick` takes
-small sizes: the plumbing is tried, the figures mean little. `--json -` writes the JSON instead of the table, to
-standard output. `--dir` is where stores and homes are made, `/var/tmp` by default: not a file system in memory.
-Exits 1 when a figure is not within its bound. On a machine that does something else the ratios still hold more
-or less, since floor and figure wait alike; the load average is told with them.
+Names are those of the modules: saving, roundtrip, search, starting; all of them without a name. `--quick` takes
+small sizes: the plumbing is tried, the figures mean little and are not judged. Otherwise it exits 1 when one is
+not within its bound. `--json -` writes the JSON instead of the table. `--dir` is where the stores that are
+written to are made, `/var/tmp` by default: never a file system in memory. On a machine that does something else
+the ratios still hold more or less, since floor and figure wait alike; the load average is told with them. A run
+right after another finds the disk slower: it is busy with what the first one deleted.
 """
 
 import argparse
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"{described(whole)}\n{rows.table(line for report in reports for line in report['rows'])}")
         if options.json is not None:
             Path(options.json).write_text(text)
-    return 0 if whole["ok"] else 1
+    return 0 if whole["ok"] or options.quick else 1
 
 
 def run(name: str, *, quick: bool, place: Path) -> dict[str, Any]:

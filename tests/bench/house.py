@@ -39,6 +39,11 @@ def words(chance: random.Random, count: int) -> str:
     return " ".join(_word(int(4096 ** chance.random())) for _ in range(count))
 
 
+def question(chance: random.Random) -> str:
+    """Three words to search for that one note in thirty or so has one of."""
+    return " ".join(_word(chance.randrange(500, 4096)) for _ in range(3))
+
+
 def _word(number: int) -> str:
     return _SYLLABLES[number % 16] + _SYLLABLES[number // 16 % 16] + _SYLLABLES[number // 256 % 16]
 

@@ -45,7 +45,10 @@ def test_what_a_bench_saved_is_in_the_store(tmp_path: Path) -> None:
 
 def test_starts_are_measured_and_every_daemon_is_gone(tmp_path: Path) -> None:
     report: dict[str, Any] = starting.measure(tmp_path, STARTS)
-    assert names(report) == ["start.p50", "start.max", "start.resident", "memctl.search.p50", "memctl.search.p90"]
+    assert names(report) == [
+        *("start.p50", "start.max", "start.resident"),
+        *("memctl.search.p50", "memctl.search.p90", "memctl.search.most.p50"),
+    ]
     assert not (tmp_path / "served" / "home" / "run" / "memd.sock").exists()
 
 
@@ -147,6 +150,12 @@ def test_chosen_benches_run_in_their_order_and_print_json_alone(
     assert bench.main(["--quick", "--json", "-", "--dir", str(tmp_path), "starting", "saving"]) == 0
     assert one_bench == [("saving", True, tmp_path), ("starting", True, tmp_path)]
     assert json.loads(capsys.readouterr().out)["quick"] is True
+
+
+def test_a_quick_run_judges_nothing(one_bench: list[tuple[str, bool, Path]]) -> None:
+    assert bench.main(["--quick", "search"]) == 0
+    assert bench.main(["search"]) == 1
+    assert len(one_bench) == 2
 
 
 def test_an_unknown_bench_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
