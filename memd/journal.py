@@ -238,8 +238,6 @@ def _digest(prev: str, plain: bytes) -> str:
 
 def _chains(prev: str, line: bytes, record: Record) -> bool:
     """Whether the record's digest is that of `prev` and the line without its digest."""
-    if len(record.digest) != _DIGEST_LEN:
-        return False
     if record.extra is NOTHING or record.extra.keys() == {"source_hash"}:
         # The one unescaped `"digest":"` of a usual line is its key, and `hash` follows it: cutting it out of
         # the bytes is three times as fast as encoding the rest.

@@ -23,7 +23,7 @@ _END: Final = ".md)"
 _DASH: Final = " — "
 # What would end a line in some reader, or move a terminal's cursor: no part of a one-line hook.
 _CONTROLS: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " ")
-_LEAD: Final = re.compile(r"\s*(?:[—–:-]\s*)?")
+_LEAD: Final = re.compile(r"\A\s*(?:[—–:-]\s*)?")
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -76,6 +76,14 @@ class Listing(msgspec.Struct, frozen=True):
         for start, end in self._lines_of(name):
             return self._with(start, end, row(name, hook)) if replace else self
         return self._append([row(name, hook)])
+
+    def lists(self, name: str) -> bool:
+        """Whether a line lists the note."""
+        return next(self._lines_of(name), None) is not None
+
+    def with_line(self, line: str) -> "Listing":
+        """With a line appended as it is given, its own line end taken off."""
+        return self._append([line.rstrip("\r\n")])
 
     def without(self, name: str) -> "Listing":
         """Without any row of the note."""
@@ -204,7 +212,7 @@ def _linked_stems(text: str) -> Iterator[str]:
     yield text[first[0] : first[1]]
     for start in starts:
         for end in ends:
-            if start <= first[0] and end >= first[1] and _can_name(text[start:end]):
+            if start <= first[0] and _can_name(text[start:end]):
                 yield text[start:end]
 
 
@@ -216,13 +224,10 @@ def _can_name(stem: str) -> bool:
 def _parse_row(index: int, line: str, name: str) -> Row:
     text = _bare(line)
     link = f"{_LINK}{name}{_END}"
-    own = text.startswith(f"{_OPEN}{name}{link}")
-    at = len(_OPEN) + len(name) if own else text.index(link)
-    label = text[len(_OPEN) : at]
-    rest = text[at + len(link) :]
-    words = rest.rstrip().removesuffix(STALE)
-    lead = _LEAD.match(words)
-    return Row(index, name, label, words[lead.end() if lead else 0 :].strip(), words != rest.rstrip())
+    label, _, rest = text.removeprefix(_OPEN).partition(link)
+    rest = rest.rstrip()
+    words = rest.removesuffix(STALE)
+    return Row(index, name, label, _LEAD.sub("", words).rstrip(), words != rest)
 
 
 def _bare(line: str) -> str:

@@ -136,7 +136,7 @@ def _origin(home: Path, key: str) -> bytes | None:
 
 
 def _plain(repo: Path) -> str:
-    path = os.fspath(repo).removeprefix("/").removesuffix("/")
+    path = os.fspath(repo).removeprefix("/")  # a Path has no slash at its end
     return f"--{path.translate(_FLATTENED)}--"
 
 

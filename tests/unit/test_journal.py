@@ -212,6 +212,7 @@ def test_the_last_record_is_found_in_any_long_enough_tail() -> None:
         assert last_record(whole[start:]) == (last if start <= len(rest) else None)
     assert last_record(b"") is None
     assert last_record(whole[:-1]) is None
+    assert last_record(whole[:-1] + b" ") is None
     assert last_record(whole + b"\n") is None
 
 

@@ -38,6 +38,9 @@ LINES = [
     ("- [see](other) [b](b.md)", "b"),
     ("- [top](MEMORY.md)", None),
     ("- [hidden](.a.md)", None),
+    ("- [memory](memory.md)", None),
+    ("- [.a](.a.md)", None),
+    ("- [a/b](a/b.md)", None),
     ("- [nothing](.md)", None),
     ("- [a](a.MD)", None),
     ("- [a](a.txt)", None),
@@ -78,6 +81,11 @@ def test_a_line_with_two_readings_lists_the_note_there_is() -> None:
         ("a(1)]", "h", "- [a(1)]](a(1)].md) — h"),
         ("a", "two\nlines\r\nand\u2028a\x85b\x1b[1m", "- [a](a.md) — two lines  and a b [1m"),
         ("a", "é 日本  語", "- [a](a.md) — é 日本  語"),
+        (
+            "a",
+            "0\x1f1\x7f2\x9f3\u20284\u20295\xa06~7\u20278\u202a9",
+            "- [a](a.md) — 0 1 2 3 4 5\xa06~7\u20278\u202a9",
+        ),
     ],
 )
 def test_a_row(name: str, hook: str, line: str) -> None:
@@ -93,6 +101,8 @@ def test_a_row(name: str, hook: str, line: str) -> None:
         ("- [a](a.md)", ("a", "", False)),
         ("- [a](a.md) hook", ("a", "hook", False)),
         (f"- [a](a.md) — hook{STALE}", ("a", "hook", True)),
+        (f"- [a](a.md) — hook {STALE}", ("a", "hook", True)),
+        ("- [a](a.md) — — hook", ("a", "— hook", False)),
         (f"- [a](a.md){STALE}  \r\n", ("a", "", True)),
         ("\ufeff- [L](a.md) – hook  ", ("L", "hook", False)),
         ("- [L](x/y.md) or [M](a.md) z", ("L](x/y.md) or [M", "z", False)),
@@ -152,6 +162,7 @@ def test_without_a_note() -> None:
 RECONCILED = [
     ("", "- [a](a.md) — A\n- [b](b.md)\n"),
     ("# Mine\n\n- [gone](gone.md)\nx", "# Mine\n\nx\n- [a](a.md) — A\n- [b](b.md)\n"),
+    ("- [a](a.md)\r\n- [b](b.md)\nno end", "- [a](a.md)\r\n- [b](b.md)\nno end"),
     ("- [b](b.md)\n- [L](a.md) — mine\n", "- [b](b.md)\n- [L](a.md) — mine\n"),
     ("- [a](a.md) — A\n- [again](a.md)\n", "- [a](a.md) — A\n- [b](b.md)\n"),
     ("\ufeff- [gone](gone.md)\r\nx\r\n", "\ufeffx\r\n- [a](a.md) — A\r\n- [b](b.md)\r\n"),

@@ -179,13 +179,14 @@ BROKEN: dict[str, Callable[[Path], None]] = {
     "empty": write(b""),
     "garbage": write(b"\0\xff\xfe" * 20),
     "another word": write(b"commondir: ..\n"),
+    "no word": write(b"../repo/.git\n"),
     "names nothing": write(b"gitdir: \n"),
     "names what is gone": write(b"gitdir: /nowhere/at/all\n"),
     "names itself": write(b"gitdir: .git\n"),
     "names a file": write(b"gitdir: ../file\n"),
     "a NUL in the path": write(b"gitdir: ../re\0po/.git\n"),
     "a path too long": write(b"gitdir: " + b"a/" * 3000 + b"\n"),
-    "huge": write(b"gitdir: ../repo/.git" + b" " * 1_000_000),
+    "huge": write(b"gitdir: ../repo/.git" + b"\n" * 1_000_000),
     "a FIFO": os.mkfifo,
     "a loop": lambda git: git.symlink_to(git),
     "a dangling link": lambda git: git.symlink_to(git.parent / "nothing"),
@@ -209,7 +210,7 @@ def test_so_is_one_whose_commondir_is_broken(top: Path, make: Callable[[Path], N
     commondir = top / "repo" / ".git" / "worktrees" / "side" / "commondir"
     commondir.unlink()
     make(commondir)
-    assert paths.canonical_repo(side) == side
+    assert paths.canonical_repo(below(side, "src")) == side
 
 
 def test_two_git_files_that_name_each_other(top: Path) -> None:
@@ -219,11 +220,13 @@ def test_two_git_files_that_name_each_other(top: Path) -> None:
     assert paths.canonical_repo(top / "a") == top / "a"
 
 
-def test_a_directory_that_only_looks_bare(top: Path) -> None:
-    for part in ("objects", "refs"):
-        below(top, "plain", part)
-    assert paths.canonical_repo(top / "plain") == top / "plain"
-    assert paths.canonical_repo(top / "plain" / "objects") == top / "plain" / "objects"
+@pytest.mark.parametrize("part", ["objects", "refs", "HEAD"])
+def test_a_directory_that_only_looks_bare(top: Path, part: str) -> None:
+    plain = git_dir(top / "plain")
+    (plain / part).rename(top / "gone")
+    assert paths.canonical_repo(plain / "hooks") == plain / "hooks"
+    (plain / part).symlink_to(plain / "nothing")
+    assert (paths.canonical_repo(plain / "hooks") == plain) == (part == "HEAD")
 
 
 def test_a_path_that_is_gone_is_judged_by_what_is_above(top: Path) -> None:
