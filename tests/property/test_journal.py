@@ -1,6 +1,6 @@
 """Laws of the journal: what is written reads back, no damage goes unseen, heads are the sum of their records."""
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.journal import (
@@ -22,6 +22,9 @@ HASHES = [content_hash(bytes([number])) for number in range(4)]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 PLAIN = st.none() | st.booleans() | st.integers() | TEXT
 JSON = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3))
+# A loaded machine is no reason to fail.
+LAW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
 FIELDS = {"op", "name", "hash", "at", "session", "by", "digest"}
 RECORDS = st.builds(
     Record,
@@ -54,6 +57,7 @@ def heads_of(records: list[Record]) -> Heads:
     return heads
 
 
+@LAW
 @given(JOURNALS)
 def test_what_is_written_reads_back(records: list[Record]) -> None:
     chain = sealed(records)
@@ -63,6 +67,7 @@ def test_what_is_written_reads_back(records: list[Record]) -> None:
     assert [decode(encode(record)[:-1]) for record in chain] == chain
 
 
+@LAW
 @given(st.binary(max_size=200) | st.text('{}[]",:\n\\0aé', max_size=80).map(str.encode))
 def test_reading_never_fails(raw: bytes) -> None:
     got = replay(raw)
@@ -70,8 +75,8 @@ def test_reading_never_fails(raw: bytes) -> None:
     assert raw[: got.size].count(b"\n") == got.lines
 
 
+@LAW
 @given(JOURNALS, st.binary(min_size=1, max_size=40), st.data())
-@settings(max_examples=50)
 def test_damage_between_records_loses_no_record(records: list[Record], junk: bytes, data: st.DataObject) -> None:
     lines = [encode(record) for record in sealed(records)]
     at = data.draw(st.integers(0, len(lines)))
@@ -151,6 +156,7 @@ def assert_sums_up(heads: Heads, records: list[Record]) -> None:
         assert heads.session_saves(session) == sum(heads.head(record.name) is not None for record in mine)
 
 
+@LAW
 @given(JOURNALS, st.data())
 def test_any_prefix_replays_to_the_heads_of_its_records(records: list[Record], data: st.DataObject) -> None:
     chain = sealed(records)
@@ -161,6 +167,7 @@ def test_any_prefix_replays_to_the_heads_of_its_records(records: list[Record], d
     assert_sums_up(heads, chain[: got.count])
 
 
+@LAW
 @given(JOURNALS, JOURNALS)
 def test_a_plan_is_what_its_base_will_be(before: list[Record], after: list[Record]) -> None:
     base = heads_of(before)
@@ -179,6 +186,7 @@ NAMES = st.sampled_from(["a", "b", "c"])
 SMALL = st.builds(Record, st.sampled_from(["save", "edit", "forget"]), NAMES, st.sampled_from(HASHES), st.just(1))
 
 
+@LAW
 @given(st.lists(SMALL, max_size=16), st.lists(SMALL, max_size=4))
 def test_an_object_is_shared_when_another_live_note_has_it(before: list[Record], after: list[Record]) -> None:
     heads = Planned(heads_of(before))

@@ -1,6 +1,6 @@
 """Laws of MEMORY.md: reconcile comes to rest at once, keeps foreign lines, and lists every note exactly once."""
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.listing import Listing, listed_by, row
@@ -10,6 +10,9 @@ def of(text: str) -> Listing:
     """The listing of a text."""
     return Listing(text.encode())
 
+
+# A loaded machine is no reason to fail.
+LAW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 STEMS = ["a", "b", "a(1)", "a]b", "a](b", "a.md)b", "我-x", "see [b](b.md) x"]
 HOOKS = st.text("ab ]()[—.md⚠", max_size=12) | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -35,28 +38,33 @@ def foreign(text: str, notes: dict[str, str]) -> list[str]:
     return [line for line in (line.rstrip("\r") for line in lines) if line and listed_by(line, notes) is None]
 
 
+@LAW
 @given(TEXT)
 def test_decoding_and_encoding_keeps_every_byte(text: str) -> None:
     assert Listing.decode(text.encode()).encode() == text.encode()
 
 
+@LAW
 @given(TEXT, NOTES)
 def test_reconciled_once_is_reconciled(text: str, notes: dict[str, str]) -> None:
     once = of(text).reconciled(notes)
     assert once.reconciled(notes) == once
 
 
+@LAW
 @given(TEXT, NOTES)
 def test_reconciled_lists_every_note_exactly_once(text: str, notes: dict[str, str]) -> None:
     rows = of(text).reconciled(notes).rows(notes)
     assert sorted(each.name for each in rows) == sorted(notes)
 
 
+@LAW
 @given(TEXT, NOTES)
 def test_foreign_lines_stay_in_their_order(text: str, notes: dict[str, str]) -> None:
     assert foreign(of(text).reconciled(notes).text, notes) == foreign(text, notes)
 
 
+@LAW
 @given(TEXT, NOTES)
 def test_the_lines_kept_are_lines_that_were_there(text: str, notes: dict[str, str]) -> None:
     """Reconciling cuts whole lines and appends whole rows: nothing in between is rewritten."""
@@ -67,6 +75,7 @@ def test_the_lines_kept_are_lines_that_were_there(text: str, notes: dict[str, st
         assert line.rstrip("\r") in before or line.rstrip("\r") in rows or line == ""
 
 
+@LAW
 @given(st.sampled_from(STEMS), HOOKS)
 def test_a_row_lists_its_note(name: str, hook: str) -> None:
     line = row(name, hook)
@@ -75,6 +84,7 @@ def test_a_row_lists_its_note(name: str, hook: str) -> None:
     assert of(line).with_own_row(name, "x", line.__eq__).text == row(name, "x")
 
 
+@LAW
 @given(TEXT, st.sampled_from(STEMS), HOOKS)
 def test_a_saved_note_has_a_row_and_a_forgotten_one_has_none(text: str, name: str, hook: str) -> None:
     saved = of(text).with_row(name, hook)

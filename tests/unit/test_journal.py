@@ -90,6 +90,14 @@ def test_broken_lines_count_as_lines() -> None:
     assert got.broken_reason == "is not a canonical record"
 
 
+def test_the_first_of_several_broken_lines_is_named() -> None:
+    lines = journal_of(*FIVE).splitlines(keepends=True)
+    assert replay(lines[0] + b"x\n" + lines[1] + b"y\n" + lines[2]).broken_line == 2
+    assert replay(lines[1] + lines[2] + b"y\n" + lines[3]).broken_line == 1
+    assert replay(b"x\n" + lines[2] + lines[4]).broken_line == 1
+    assert replay(lines[0] + lines[2] + lines[4]).broken_line == 2
+
+
 def test_a_line_that_does_not_chain_says_so() -> None:
     lines = journal_of(*FIVE).splitlines(keepends=True)
     assert replay(b"".join(lines[1:])).broken_reason == "does not chain to the record before it"
@@ -335,3 +343,27 @@ def test_a_plan_leaves_its_base_alone() -> None:
     assert base.versions("a") == (HASHES[0],)
     assert base.head("d") is None
     assert (base.reads("c"), base.named(HASHES[3]), base.shared(HASHES[1], besides="b")) == (0, False, False)
+
+
+def test_a_plan_goes_on_with_the_lives_of_its_base() -> None:
+    base = heads_of(
+        record("adopt", "a", 0),
+        record("save", "a", 1, at=5),
+        record("read", "a", 1, at=6),
+        record("save", "gone"),
+        record("forget", "gone"),
+    )
+    plan = Planned(base)
+    plan.apply(record("edit", "a", 0, at=7))
+    plan.apply(record("edit", "a", 1, at=8))
+    assert (plan.first_op("a"), plan.saves("a"), plan.reads("a"), plan.last_used("a")) == ("adopt", 1, 1, 6)
+    assert (plan.live_count, plan.forgotten_count) == (1, 1)
+    plan.apply(record("save", "a", 2, at=9))
+    plan.apply(record("save", "gone", 3))
+    plan.apply(record("save", "a", 2, at=9))
+    assert (plan.saves("a"), plan.last_used("a")) == (3, 9)
+    assert (plan.live_count, plan.forgotten_count, plan.first_op("gone")) == (2, 0, "save")
+    assert plan.versions("a") == (HASHES[0], HASHES[1], HASHES[2])
+    plan.apply(record("forget", "a", 2))
+    assert not plan.held(HASHES[1])
+    assert base.held(HASHES[1])
