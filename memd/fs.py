@@ -26,9 +26,13 @@ SYNCERS = 4
 LOCK_POLL_S = 0.002
 """How often a held lock is asked for again, in seconds; flock has no wait with a deadline."""
 
-_READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_STAGE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-_APPEND_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+# O_NONBLOCK: a FIFO that stands where a file is wanted is an error and not a wait.
+_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_READ_FLAGS = os.O_RDONLY | _FLAGS
+_STAGE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
+_APPEND_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _FLAGS
+_NOT_REGULAR = frozenset({errno.ELOOP, errno.EMLINK, errno.ENXIO})
+"""What opening a symlink, a FIFO without a reader or a socket fails with; which of them depends on the system."""
 _stage_numbers = itertools.count()
 
 
@@ -44,6 +48,17 @@ class Stamp(NamedTuple):
     def of(cls, status: os.stat_result) -> "Stamp":
         """The stamp of one `stat` answer."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+    def is_file_of(self, other: "Stamp") -> bool:
+        """Whether both are of one file that nobody wrote to in between; a rename changes `ctime_ns` alone."""
+        return (self.size, self.mtime_ns, self.inode) == (other.size, other.mtime_ns, other.inode)
+
+
+class Staged(NamedTuple):
+    """A file that waits to be renamed into place, and its stamp."""
+
+    path: Path
+    stamp: Stamp
 
 
 class Seen(NamedTuple):
@@ -73,7 +88,7 @@ class LockTimeoutError(Exception):
 
 
 class Disk:
-    """The primitives. Tests subclass it: `step` may raise, `write` may stop half-way."""
+    """The primitives. Tests subclass it: `step` may raise, `write` stop half-way, `sync` keep what is durable."""
 
     def step(self, call: str, path: Path) -> None:
         """Called before each primitive acts; the real disk does nothing here."""
@@ -88,18 +103,16 @@ class Disk:
         """
         self.step("read", path)
         with _opened(path, _READ_FLAGS) as fd:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode) or (limit is not None and status.st_size > limit):
+            status = _regular(fd, path)
+            if limit is not None and status.st_size > limit:
                 raise NotRegularError(path)
             return _read_all(fd, status.st_size), Stamp.of(status)
 
     def read_from(self, path: Path, offset: int) -> tuple[bytes, Stamp]:
-        """The bytes of a regular file from `offset` on, and its stamp."""
+        """The bytes of a regular file from `offset` on, and its stamp. Errors as `read`."""
         self.step("read", path)
         with _opened(path, _READ_FLAGS) as fd:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode):
-                raise NotRegularError(path)
+            status = _regular(fd, path)
             os.lseek(fd, offset, os.SEEK_SET)
             return _read_all(fd, max(0, status.st_size - offset)), Stamp.of(status)
 
@@ -110,6 +123,11 @@ class Disk:
             return path.lstat()
         except FileNotFoundError:
             return None
+
+    def changed_ns(self, directory: Path) -> int:
+        """When an entry was last added to or removed from a directory, which may be behind a symlink."""
+        self.step("stat", directory)
+        return directory.stat().st_mtime_ns
 
     def scan(self, directory: Path) -> list[Seen]:
         """Every entry of a directory, in name order, without opening one."""
@@ -124,21 +142,21 @@ class Disk:
 
     # -- writing -------------------------------------------------------------------------------------------
 
-    def stage(self, directory: Path, data: bytes) -> Path:
+    def stage(self, directory: Path, data: bytes) -> Staged:
         """A new synced file in `directory` that holds `data`, ready to be renamed into place."""
         with self.staging() as staging:
-            path = staging.add(directory, data)
+            staged = staging.add(directory, data)
             staging.sync()
-        return path
+        return staged
 
     def staging(self) -> "Staging":
         """Several files to be staged side by side and synced together."""
         return Staging(self)
 
-    def replace(self, staged: Path, path: Path) -> None:
-        """Rename a staged file over `path`, atomically."""
+    def replace(self, source: Path, path: Path) -> None:
+        """Rename a file over `path`, atomically."""
         self.step("rename", path)
-        staged.replace(path)
+        source.replace(path)
 
     def remove(self, path: Path) -> bool:
         """Unlink a file; False when it was not there."""
@@ -153,28 +171,31 @@ class Disk:
         """Add `data` at a file's end and sync it; the file's stamp after it."""
         self.step("open", path)
         with _opened(path, _APPEND_FLAGS) as fd:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise NotRegularError(path)
+            _regular(fd, path)
             self.step("write", path)
             self.write(fd, data)
             self.step("fsync", path)
-            os.fsync(fd)
+            self.sync(fd, path)
             return Stamp.of(os.fstat(fd))
 
     def truncate(self, path: Path, size: int) -> None:
         """Cut a file to `size` bytes and sync it."""
         self.step("open", path)
-        with _opened(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW) as fd:
+        with _opened(path, os.O_WRONLY | _FLAGS) as fd:
             self.step("truncate", path)
             os.ftruncate(fd, size)
             self.step("fsync", path)
-            os.fsync(fd)
+            self.sync(fd, path)
 
     def sync_dir(self, *directories: Path) -> None:
         """Make the renames, creations and removals of directories durable, of several side by side."""
         for directory in directories:
             self.step("fsync", directory)
-        side_by_side(_sync_dir, directories)
+        side_by_side(self._sync_dir, directories)
+
+    def _sync_dir(self, directory: Path) -> None:
+        with _opened(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY) as fd:
+            self.sync(fd, directory)
 
     def make_dirs(self, directory: Path) -> bool:
         """Make a directory, 0700, and its missing parents, each durable; False when it was there."""
@@ -192,6 +213,10 @@ class Disk:
         view = memoryview(data)
         while view:
             view = view[os.write(fd, view) :]
+
+    def sync(self, fd: int, path: Path) -> None:
+        """Make what was written to an open file, or the entries of an open directory, durable."""
+        os.fsync(fd)
 
     # -- locking -------------------------------------------------------------------------------------------
 
@@ -240,7 +265,7 @@ class Staging:
             os.close(fd)
         self._open = []
 
-    def add(self, directory: Path, data: bytes) -> Path:
+    def add(self, directory: Path, data: bytes) -> Staged:
         """A new file in `directory` that holds `data`; durable, but for its name, after `sync`."""
         if len(self._open) >= self.OPEN_MAX:
             self.sync()
@@ -250,13 +275,13 @@ class Staging:
         self._open.append((path, fd))
         self.disk.step("write", path)
         self.disk.write(fd, data)
-        return path
+        return Staged(path, Stamp.of(os.fstat(fd)))
 
     def sync(self) -> None:
         """Sync every file added since the last time."""
         for path, _ in self._open:
             self.disk.step("fsync", path)
-        side_by_side(os.fsync, [fd for _, fd in self._open])
+        side_by_side(lambda opened: self.disk.sync(opened[1], opened[0]), self._open)
         for _, fd in self._open:
             os.close(fd)
         self._open = []
@@ -280,11 +305,6 @@ def _syncers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(SYNCERS, thread_name_prefix="sync")
 
 
-def _sync_dir(directory: Path) -> None:
-    with _opened(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY) as fd:
-        os.fsync(fd)
-
-
 def _flock(fd: int, deadline: float) -> None:
     """Take the flock of an open file before `deadline` (monotonic seconds)."""
     while True:
@@ -294,6 +314,8 @@ def _flock(fd: int, deadline: float) -> None:
             if time.monotonic() >= deadline:
                 raise LockTimeoutError from None
             time.sleep(LOCK_POLL_S)
+        except portalocker.exceptions.LockException as error:
+            raise OSError(errno.ENOLCK, "the file system gives no lock") from error
         else:
             return
 
@@ -311,9 +333,22 @@ def _open_quietly(path: Path, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+def _regular(fd: int, path: Path) -> os.stat_result:
+    """What an open file is, if it is a regular one. Errors: NotRegularError."""
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        raise NotRegularError(path)
+    return status
+
+
 @contextmanager
 def _opened(path: Path, flags: int) -> Iterator[int]:
-    fd = _open_quietly(path, flags)
+    try:
+        fd = _open_quietly(path, flags)
+    except OSError as error:
+        if error.errno in _NOT_REGULAR:
+            raise NotRegularError(path) from error
+        raise
     try:
         yield fd
     finally:

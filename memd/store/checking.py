@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from memd.errors import Unreadable
-from memd.fs import Seen
 from memd.store.model import Entry, Finding
 from memd.store.rebuilding import journal_findings
 from memd.store.state import LISTING, USAGE, State
@@ -73,7 +72,7 @@ def suspended_finding(state: State) -> Iterator[Finding]:
 
 def set_aside(state: State) -> Iterator[Finding]:
     """Tails that were moved out of the journal."""
-    torn: list[Seen] = [seen for seen in state.disk.scan(state.directory) if _TORN.fullmatch(seen.name)]
-    for seen in torn:
-        reason = f"{seen.stamp.size} bytes that were no whole record, set aside; look and delete"
-        yield Finding("torn", reason, file=seen.name)
+    for seen in state.disk.scan(state.directory):
+        if _TORN.fullmatch(seen.name):
+            reason = f"{seen.stamp.size} bytes that were no whole record, set aside; look and delete"
+            yield Finding("torn", reason, file=seen.name)

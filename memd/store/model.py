@@ -152,7 +152,6 @@ class Rebuilt(msgspec.Struct, frozen=True):
     differ: tuple[str, ...]
     missing: tuple[str, ...]
     broken_line: int | None
-    findings: tuple[Finding, ...]
 
 
 Outcome = Saved | Forgotten | Counted | Reconciled | Rebuilt

@@ -5,75 +5,85 @@ SPEC section 7, `memory.rebuild` and `memory.verify`.
 
 from memd import journal, note
 from memd.errors import Unreadable
-from memd.fs import NotRegularError
-from memd.store.model import Change, Finding, Rebuilt
+from memd.store import rows
+from memd.store.cached import reason_of
+from memd.store.model import Blocked, Finding, Rebuilt
 from memd.store.plan import Plan
-from memd.store.state import JOURNAL, State, read_entry
+from memd.store.reconciling import note_missing
+from memd.store.state import JOURNAL, State, blocked_by
+
+
+class Report:
+    """What a comparison has come across so far, by name."""
+
+    def __init__(self) -> None:
+        self.restored: list[str] = []
+        self.differ: list[str] = []
+        self.missing: dict[str, None] = {}
+        self.findings: list[Finding] = []
 
 
 def rebuild(plan: Plan) -> Rebuilt:
-    """Plan the restoring of every live note whose file is gone, the recount and the mended index."""
-    state = plan.state
-    findings = list(journal_findings(state))
-    restored = 0
-    differ: list[str] = []
-    missing: dict[str, None] = {}
-    for name in list(plan.heads.live()):
-        head = plan.head_hash(name) or ""
-        raw, stands = state.read_object(head), current(state, name)
-        if raw is None:
-            missing[name] = None
-            findings.append(missing_object(name, head, is_head=True))
-            if stands is not None and journal.content_hash(stands) == head:
-                plan.objects[head] = stands
-        if stands is None and raw is not None and name not in state.blocked:
-            restore(plan, name, raw)
-            restored += 1
-        elif stands is not None and journal.content_hash(stands) != head:
-            differ.append(name)
-            findings.append(differs(name))
-        for version in missing_versions(state, plan.heads.versions(name), head):
-            missing[name] = None
-            findings.append(missing_object(name, version, is_head=False))
+    """Plan the restoring of every live note whose file is gone, the recount and the mended index.
+
+    A suspended store is not suspended any more, unless there is a note that could not be restored.
+    """
+    report = compare(plan)
     mend(plan)
-    plan.suspended = False
+    plan.suspended = plan.suspended and bool(plan.missing)
     return Rebuilt(
         live=plan.heads.live_count,
-        restored=restored,
+        restored=len(report.restored),
         forgotten=plan.heads.forgotten_count,
-        differ=tuple(differ),
-        missing=tuple(missing),
-        broken_line=state.broken_line,
-        findings=tuple(findings),
+        differ=tuple(report.differ),
+        missing=tuple(report.missing),
+        broken_line=plan.state.broken_line,
     )
 
 
-def verify(state: State) -> tuple[Finding, ...]:
-    """What rebuild would name, changing nothing."""
-    findings = list(journal_findings(state))
-    for name in sorted(state.heads.live()):
-        record = state.heads.head(name)
-        head = "" if record is None else record.hash
-        stands = current(state, name)
-        if stands is None:
-            findings.append(Finding("differs", "the journal holds it and its file is gone", name, f"{name}.md"))
-        elif journal.content_hash(stands) != head:
-            findings.append(differs(name))
-        findings.extend(
-            missing_object(name, version, is_head=version == head)
-            for version in state.heads.versions(name)
-            if state.read_object(version) is None
-        )
-    return tuple(findings)
+def verify(plan: Plan) -> tuple[Finding, ...]:
+    """What rebuild would name; the plan is to be thrown away."""
+    return (*journal_findings(plan.state), *compare(plan).findings)
 
 
-def restore(plan: Plan, name: str, raw: bytes) -> None:
-    """Write a note's file back from its object; no record, since the head already says so (SPEC 4)."""
-    entry, words = read_entry(name, raw, None, 0)
-    plan.files[name] = raw
-    plan.found[name] = None
-    plan.changes[name] = Change(name, entry, words)
-    plan.state.missing.pop(name, None)
+def compare(plan: Plan) -> Report:
+    """Hold every live note against its head, and plan what restores a file or an object from the other."""
+    report = Report()
+    seen = plan.state.scan()
+    plan.waiting.update(seen.keys() - plan.state.entries.keys())
+    note_missing(plan, seen)
+    for name in sorted(plan.heads.live()):
+        compare_one(plan, name, report)
+    return report
+
+
+def compare_one(plan: Plan, name: str, report: Report) -> None:
+    """Hold one live note against its head. What is restored is no record, since the head says it already (SPEC 4)."""
+    head = plan.head_hash(name) or ""
+    texts = {version: plan.version(version) for version in plan.heads.versions(name)}
+    for version, text in texts.items():
+        if text is None:
+            report.missing[name] = None
+            report.findings.append(missing_object(name, version, is_head=version == head))
+    raw = texts.get(head)
+    stands = plan.files.get(name) or standing(plan.state, name)
+    match stands:
+        case None:
+            report.findings.append(
+                Finding("differs", "the journal holds it and its file is gone", name, file_of(name))
+            )
+            if raw is not None and name in plan.missing:
+                plan.found[name] = None
+                plan.write(name, raw)
+                report.restored.append(name)
+        case Blocked(kind=kind, reason=reason):
+            report.findings.append(Finding(kind, reason, name, file_of(name)))
+        case _ if journal.content_hash(stands) != head:
+            report.differ.append(name)
+            reason = "its file is not its journal head; reconcile takes it in"
+            report.findings.append(Finding("differs", reason, name, file_of(name)))
+        case _ if raw is None:
+            plan.objects[head] = stands
 
 
 def mend(plan: Plan) -> None:
@@ -86,20 +96,18 @@ def mend(plan: Plan) -> None:
     except Unreadable:
         plan.retire_usage()
         plan.usage = plan.usage.recounted(plan.heads)
-    plan.mend_rows()
+    rows.mend(plan)
 
 
-def current(state: State, name: str) -> bytes | None:
-    """The bytes of the note's file; None when there is no note file."""
+def standing(state: State, name: str) -> bytes | Blocked | None:
+    """The bytes of the note's file, or why what is there is no note; None when there is nothing."""
     try:
         return state.disk.read(state.path(name), note.MAX_FILE)[0]
-    except (FileNotFoundError, NotRegularError, PermissionError):
+    except FileNotFoundError:
         return None
-
-
-def missing_versions(state: State, versions: tuple[str, ...], head: str) -> list[str]:
-    """The earlier versions whose object is gone or holds something else."""
-    return [version for version in versions if version != head and state.read_object(version) is None]
+    except OSError as error:
+        seen = state.look(name)
+        return (seen and blocked_by(seen)) or Blocked("unreadable", reason_of(error))
 
 
 def journal_findings(state: State) -> tuple[Finding, ...]:
@@ -114,10 +122,12 @@ def journal_findings(state: State) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def differs(name: str) -> Finding:
-    return Finding("differs", "its file is not its journal head; reconcile takes it in", name, f"{name}.md")
-
-
 def missing_object(name: str, version: str, *, is_head: bool) -> Finding:
+    """A version whose text no object holds."""
     which = "its current version" if is_head else "an earlier version"
     return Finding("missing_object", f"{which} ({version[:19]}…) has no whole object", name)
+
+
+def file_of(name: str) -> str:
+    """The name of a note's file within its store."""
+    return name + note.SUFFIX

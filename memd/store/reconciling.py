@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from memd import settle
-from memd.errors import Unreadable
+from memd.errors import Refused, Unreadable
 from memd.fs import Seen
+from memd.store import rows
 from memd.store.model import Author, Change, Reconcile, Reconciled
 from memd.store.plan import BY_HAND, Plan
-from memd.store.state import read_entry, settled_stamp
+from memd.store.state import OBJECTS, read_entry, settled_stamp
 
 BY_RECOVERY = Author(by="recovery")
 
@@ -19,9 +20,10 @@ BY_RECOVERY = Author(by="recovery")
 def reconcile(plan: Plan, request: Reconcile, settle_s: float, *, opening: bool = False) -> Reconciled:
     """Plan one reconcile over every note. Errors: none of its own; what cannot be read stays as it is.
 
-    At `opening`, a live head with neither file nor object is what a crash inside forget left, and is journaled
-    as one.
+    What the plan is about to write already stands. At `opening`, a live head with neither file nor object is what
+    a crash inside forget left, and is journaled as one.
     """
+    plan.scanned_ns = plan.state.changed_ns()
     seen = plan.state.scan()
     gone = note_missing(plan, seen)
     if opening:
@@ -30,15 +32,15 @@ def reconcile(plan: Plan, request: Reconcile, settle_s: float, *, opening: bool 
         missing=len(gone),
         live=plan.heads.live_count,
         directory_gone=False,
-        suspended=plan.state.suspended,
+        suspended=plan.suspended,
     )
     plan.suspended = suspended
     set_gone(plan, seen, keep=gone if suspended else ())
     adopted, edited, waits = take_seen(plan, seen, settle_s)
     forgotten = [] if suspended else forget_gone(plan, gone, settle_s, waits, at_once=request.accept)
-    plan.mend_rows()
-    if opening:
-        lower_counts(plan)
+    rows.mend(plan)
+    mend_counts(plan, lower=opening)
+    plan.behind = False
     return Reconciled(
         adopted=tuple(adopted),
         edited=tuple(edited),
@@ -49,35 +51,38 @@ def reconcile(plan: Plan, request: Reconcile, settle_s: float, *, opening: bool 
 
 
 def note_missing(plan: Plan, seen: dict[str, Seen]) -> list[str]:
-    """The live names whose file is gone, in name order; since when each is missing is kept in the state."""
-    state = plan.state
-    gone = sorted(name for name in plan.heads.live() if name not in seen and name not in state.blocked)
-    changed = state.scanned_ns / 1e9
-    state.missing = {name: settle.missing_since(state.missing.get(name), changed, plan.now) for name in gone}
+    """The live names whose file is gone, in name order; the plan keeps since when each is missing."""
+    there = (seen, plan.state.blocked, plan.files)
+    gone = sorted(name for name in plan.heads.live() if not any(name in names for names in there))
+    changed = plan.state.changed_ns() / 1e9
+    plan.missing = {name: settle.missing_since(plan.missing.get(name), changed, plan.now) for name in gone}
     return gone
 
 
 def set_gone(plan: Plan, seen: dict[str, Seen], keep: Collection[str]) -> None:
     """Take notes without a file out of what is served, but for those a suspended store serves from objects."""
     for name in plan.state.entries:
-        if name not in seen and name not in keep:
+        if name not in seen and name not in keep and name not in plan.files:
             plan.changes[name] = Change(name, None, None)
     for name in keep:
         head = plan.head_hash(name)
-        if name not in plan.state.entries and head is not None:
-            raw = plan.state.read_object(head)
-            if raw is not None:
-                plan.changes[name] = Change(name, *read_entry(name, raw, None, 0))
+        raw = None if head is None or plan.entry(name) is not None else plan.version(head)
+        if raw is not None:
+            plan.changes[name] = Change(name, *read_entry(name, raw, None, 0))
 
 
 def recover_forgets(plan: Plan, gone: list[str]) -> list[str]:
-    """Finish the forgets a crash cut short; the names that are missing for another reason."""
+    """Finish the forgets a crash cut short; the names that are missing for another reason.
+
+    A forget leaves the directory of the objects where it is: with that gone too, something else happened.
+    """
+    if plan.state.disk.stat(plan.state.directory / OBJECTS) is None:
+        return gone
     left = []
     for name in gone:
         head = plan.head_hash(name)
         if head is not None and plan.state.read_object(head) is None:
-            drop_leniently(plan, name, BY_RECOVERY)
-            plan.state.missing.pop(name, None)
+            plan.drop(name, BY_RECOVERY)
         else:
             left.append(name)
     return left
@@ -89,18 +94,20 @@ def take_seen(plan: Plan, seen: dict[str, Seen], settle_s: float) -> tuple[list[
     edited: list[str] = []
     waits: list[float] = []
     for name, found in seen.items():
-        known, head = plan.state.entries.get(name), plan.heads.head(name)
-        if known is not None and known.hash == plan.head_hash(name) and settled_stamp(known, found):
+        if name in plan.files:
             continue
-        read = plan.state.read_note(name)
+        known = plan.entry(name)
+        if known is not None and settled_stamp(known, found) and known.hash == plan.head_hash(name):
+            continue
+        read = plan.state.try_note(name)
         if read is None:
             continue
-        entry, stamp = read[1], read[1].stamp or found.stamp
-        on_disk = settle.Seen(entry.hash, entry.size, stamp.ctime_ns / 1e9)
-        decision = settle.settle(head, on_disk, None, plan.now, settle=settle_s)
+        on_disk = settle.Seen(read.entry.hash, read.entry.size, (read.entry.stamp or found.stamp).ctime_ns / 1e9)
+        decision = settle.settle(plan.heads.head(name), on_disk, None, plan.now, settle=settle_s)
         match decision:
             case settle.Wait(until=until):
                 waits.append(until)
+                plan.waiting.add(name)
                 continue
             case settle.Adopt():
                 adopted.append(name)
@@ -108,33 +115,36 @@ def take_seen(plan: Plan, seen: dict[str, Seen], settle_s: float) -> tuple[list[
                 edited.append(name)
             case _:
                 pass
-        plan.take_in(name, *read)
+        plan.take_in(name, read)
     return adopted, edited, waits
+
+
+def take_first(plan: Plan, names: Iterable[str]) -> None:
+    """Plan to take in what a hand has written under these names, and nothing else."""
+    for name in sorted(names):
+        with suppress(Refused, Unreadable):  # it changed again: the next plan meets it
+            plan.take(name)
+    with suppress(Unreadable):
+        plan.listing = rows.renewed(plan, plan.listing)
 
 
 def forget_gone(plan: Plan, gone: Iterable[str], settle_s: float, waits: list[float], *, at_once: bool) -> list[str]:
     """Journal the deletions that stayed for `settle_s`; the others' times go to `waits`."""
     forgotten = []
     for name in gone:
-        since = plan.state.missing[name]
-        decision = settle.settle(plan.heads.head(name), None, since, plan.now, settle=settle_s)
+        decision = settle.settle(plan.heads.head(name), None, plan.missing[name], plan.now, settle=settle_s)
         if isinstance(decision, settle.Wait) and not at_once:
             waits.append(decision.until)
             continue
-        drop_leniently(plan, name, BY_HAND)
+        plan.drop(name, BY_HAND)
         forgotten.append(name)
     return forgotten
 
 
-def drop_leniently(plan: Plan, name: str, author: Author) -> None:
-    """Forget a note though MEMORY.md or usage.json does not read: they are mended once they do."""
-    try:
-        plan.drop(name, author)
-    except Unreadable:
-        plan.drop_versions(name, author)
-
-
-def lower_counts(plan: Plan) -> None:
-    """Bring counts that a crash left ahead of the journal down to it, where they can be read."""
+def mend_counts(plan: Plan, *, lower: bool) -> None:
+    """Drop the counts of forgotten notes, and `lower` those that a crash left ahead; not where they do not read."""
     with suppress(Unreadable):
-        plan.usage = plan.usage.lowered(plan.heads)
+        if lower:
+            plan.usage = plan.usage.lowered(plan.heads)
+        for name in [name for name in plan.usage.notes if plan.heads.is_forgotten(name)]:
+            plan.usage = plan.usage.without(name)

@@ -8,36 +8,35 @@ import msgspec
 from memd import draft as drafting
 from memd import journal, note
 from memd.errors import Conflict, NotFound, Refused
-from memd.store.model import Count, Counted, Entry, Forget, Forgotten, Save, Saved
+from memd.store.model import Count, Counted, Forget, Forgotten, Save, Saved
 from memd.store.plan import Plan
 
 
 def save(plan: Plan, request: Save) -> Saved:
     """Plan one save. Errors: Refused, Unreadable, Conflict; the plan then holds a hand edit at most."""
     name, warnings = choose_name(plan, request.draft)
-    before = plan.take(name)
-    check_expect(request.expect, plan.head_hash(name))
+    plan.take(name)
+    head = plan.head_hash(name)
+    composed, raw = drafting.compose(request.draft, name, None if head is None else old_text(plan, name, head))
     listing, usage = plan.listing, plan.usage
-    old = None if before is None else current_bytes(plan, name, before)
-    composed, raw = drafting.compose(request.draft, name, old)
-    entry = plan.put("save", name, raw, request.author)
+    check_expect(request.expect, head)
+    entry = plan.put(journal.SAVE, name, raw, request.author)
     plan.listing = listing.with_row(name, composed.hook)
     plan.usage = usage.saved(name, int(plan.now))
-    updated = before is not None or name in plan.state.missing
-    return Saved(entry, updated, (*request.draft.warnings, *warnings))
+    return Saved(entry, head is not None, (*request.draft.warnings, *warnings))
 
 
 def forget(plan: Plan, request: Forget) -> Forgotten:
     """Plan one forget. Errors: NotFound, Unreadable, Refused."""
     if plan.take(request.name) is None and not plan.heads.is_live(request.name):
         raise NotFound(f"no note is named {request.name}")
-    _ = plan.listing, plan.usage  # both must read, or nothing is removed
-    versions = tuple(plan.heads.versions(request.name))
+    listing, usage = plan.listing, plan.usage  # both must read, or nothing is removed
+    versions = plan.heads.versions(request.name)
     removed = plan.drop(request.name, request.author)
     plan.files[request.name] = None
-    texts = tuple(raw for version in removed if (raw := version_bytes(plan, version)) is not None)
-    head = plan.records[-1].hash
-    return Forgotten(request.name, head, len(versions), sum(map(len, texts)), texts)
+    plan.listing, plan.usage = listing.without(request.name), usage.without(request.name)
+    texts = tuple(raw for version in removed if (raw := plan.version(version)) is not None)
+    return Forgotten(request.name, plan.records[-1].hash, len(versions), sum(map(len, texts)), texts)
 
 
 def count(plan: Plan, request: Count) -> Counted:
@@ -45,7 +44,7 @@ def count(plan: Plan, request: Count) -> Counted:
     if not plan.heads.is_live(request.name):
         raise NotFound(f"no note is named {request.name}")
     plan.usage = plan.usage.read(request.name, int(plan.now))
-    plan.record("read", request.name, request.hash, request.author)
+    plan.record(journal.READ, request.name, request.hash, request.author)
     return Counted()
 
 
@@ -53,25 +52,35 @@ def choose_name(plan: Plan, draft: drafting.Draft) -> tuple[str, tuple[str, ...]
     """The file stem a draft is saved under, and what to warn of (SPEC 2, twins; SPEC 3, derived names)."""
     if draft.given is not None:
         return plan.twin(draft.given, draft.slug) or draft.slug, ()
-    taken = plan.twin(draft.slug, draft.slug)
+    taken = holder(plan, draft.slug)
     if taken is None:
         return draft.slug, ()
-    if same_hook(plan.entry(taken), draft):
+    if hook_of(plan, taken) == draft.description:
         return taken, ()
     number = 2
     while True:
         name = numbered(draft.slug, number)
-        other = plan.twin(name, name)
+        other = holder(plan, name)
         if other is None:
             return name, (f"the name {draft.slug} is taken by {taken}; saved as {name}",)
-        if same_hook(plan.entry(other), draft):
+        if hook_of(plan, other) == draft.description:
             return other, ()
         number += 1
 
 
-def same_hook(entry: Entry | None, draft: drafting.Draft) -> bool:
-    """Whether the note that stands says what the draft's description says."""
-    return entry is not None and entry.hook == note.one_line(draft.description)
+def holder(plan: Plan, slug: str) -> str | None:
+    """What has a derived name: a note, or a file that no look at the directory has taken in yet."""
+    there = slug not in plan.files and plan.state.look(slug) is not None
+    return plan.twin(slug, slug) or (slug if there else None)
+
+
+def hook_of(plan: Plan, name: str) -> str | None:
+    """The hook of the note that has a name, from its file where it is not known yet; None when none is read."""
+    entry = plan.entry(name)
+    if entry is None and name not in plan.files:
+        read = plan.state.try_note(name)
+        entry = None if read is None else read.entry
+    return None if entry is None else entry.hook
 
 
 def numbered(slug: str, number: int) -> str:
@@ -104,15 +113,14 @@ def check_hash(expect: str | msgspec.UnsetType | None) -> None:
         )
 
 
-def current_bytes(plan: Plan, name: str, entry: Entry) -> bytes:
-    """The bytes a note's file holds as the plan leaves it."""
-    planned = plan.files.get(name)
-    if planned is not None:
-        return planned
-    return version_bytes(plan, entry.hash) or plan.state.disk.read(plan.state.path(name), note.MAX_FILE)[0]
+def old_text(plan: Plan, name: str, head: str) -> bytes | None:
+    """The text that a save replaces, by its head; an object from now on if it was none (DESIGN, invariant 3).
 
-
-def version_bytes(plan: Plan, content_hash: str) -> bytes | None:
-    """A version's text: as planned, else from its object."""
-    planned = plan.objects.get(content_hash)
-    return planned if planned is not None else plan.state.read_object(content_hash)
+    None when neither the head's object nor the file gives it; a file that changed is for `write` to find out.
+    """
+    raw = plan.version(head)
+    if raw is None and name not in plan.files:
+        read = plan.state.try_note(name)
+        if read is not None and read.entry.hash == head:
+            raw = plan.objects[head] = read.raw
+    return raw

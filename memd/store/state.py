@@ -7,17 +7,16 @@ first seed's kind may hold the same lock in turn (SPEC section 4).
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Generic, TypeVar
-
-import msgspec
+from typing import NamedTuple, TypeVar
 
 from memd import journal, note, secrets, tokens
 from memd.errors import Unreadable
 from memd.fs import Disk, NotRegularError, Seen, Stamp
 from memd.journal import Heads, Record
 from memd.listing import Listing
+from memd.store.cached import Cached, Encodes, is_old, reason_of, unreadable
 from memd.store.model import Blocked, Change, Entry, View
 from memd.usage import Usage
 
@@ -27,44 +26,15 @@ USAGE = "usage.json"
 OBJECTS = "objects"
 LOCK = ".lock"
 
-T = TypeVar("T")
-
-YOUNG_NS = 20_000_000
-"""A file changed within this of the look at it may change again under the same stamp: it is read again."""
+T = TypeVar("T", bound=Encodes)
 
 
-class Cached(Generic[T]):
-    """One decoded file, read again when its stamp says it changed."""
+class ReadNote(NamedTuple):
+    """A note as it was read: its bytes, and what they say."""
 
-    def __init__(self, disk: Disk, path: Path, decode: Callable[[bytes], T], empty: Callable[[], T]) -> None:
-        self.disk, self.path, self.decode, self.empty = disk, path, decode, empty
-        self._value: T | None = None
-        self._stamp: Stamp | None = None
-
-    def get(self) -> T:
-        """The file as it is now; `empty()` when it is not there.
-
-        Errors: Unreadable when it is there and is not a regular file of the right form: never read as empty.
-        """
-        status = self.disk.stat(self.path)
-        if status is None:
-            return self.empty()
-        if self._value is None or Stamp.of(status) != self._stamp:
-            looked_ns = time.time_ns()
-            try:
-                raw, stamp = self.disk.read(self.path)
-            except OSError as error:
-                raise Unreadable(
-                    f"{self.path.name} does not read ({reason_of(error)}); mend or move it, then run rebuild"
-                ) from error
-            self._value = self.decode(raw)
-            self._stamp = None if stamp.ctime_ns > looked_ns - YOUNG_NS else stamp
-        return self._value
-
-    def wrote(self, value: T) -> None:
-        """The file was replaced under the lock by what encodes `value`."""
-        status = self.disk.stat(self.path)
-        self._value, self._stamp = value, None if status is None else Stamp.of(status)
+    raw: bytes
+    entry: Entry
+    tokens: list[str]
 
 
 class State:
@@ -77,10 +47,12 @@ class State:
         self.digest = ""
         self.lines = 0
         self.whole = 0
+        self.last_line = b""
         self.torn = 0
         self.journal_stamp: Stamp | None = None
         self.broken_line: int | None = None
         self.broken_reason: str | None = None
+        self.behind = False
         self.entries: dict[str, Entry] = {}
         self.by_slug: defaultdict[str, set[str]] = defaultdict(set)
         self.blocked: dict[str, Blocked] = {}
@@ -92,36 +64,50 @@ class State:
 
     # -- the journal -------------------------------------------------------------------------------------------
 
-    def read_journal(self) -> bool:
-        """Catch up with the journal; True when it holds records this state had not seen.
+    def read_journal(self, *, whole: bool = False) -> None:
+        """Catch up with the journal; `behind` is set when it holds records that this state had not seen.
 
-        Grown is read from where it ended; anything else that changed is read again whole. Errors: Unreadable
-        when it is not a regular file.
+        A journal that grew is read from its last known record on, which has to stand there still; one that
+        changed in any other way, or all of it when `whole`, is read anew. Errors: Unreadable when it is not a
+        regular file; the state is then as it was.
+
+        So an append is chained to the record the file ends in, as far as its stamp (size, times, inode) tells
+        under the lock; who appends without the lock is found by `appended`.
         """
         path = self.directory / JOURNAL
         status = self.disk.stat(path)
         stamp = None if status is None else Stamp.of(status)
-        if stamp == self.journal_stamp:
-            return False
-        grown = (
-            stamp is not None
-            and self.journal_stamp is not None
-            and stamp.inode == self.journal_stamp.inode
-            and stamp.size >= self.whole
-            and self.torn == 0
-        )
-        if not grown:
-            self.heads, self.digest, self.lines, self.whole = Heads(), "", 0, 0
+        if stamp == self.journal_stamp and not whole:
+            return
+        digest = self.digest
+        if whole or not self._read_growth(path, stamp):
+            raw, stamp = (b"", None) if stamp is None else self._read_journal_from(path, 0)
+            self.heads, self.digest, self.lines, self.whole, self.last_line = Heads(), "", 0, 0, b""
             self.broken_line = self.broken_reason = None
-        raw, stamp = self._read_journal_from(path, self.whole) if stamp else (b"", None)
+            self._replay(raw, stamp)
+        self.behind = self.behind or self.digest != digest
+
+    def _read_growth(self, path: Path, stamp: Stamp | None) -> bool:
+        """Read what was added after the last known record; False when that is not all that happened."""
+        known = self.journal_stamp
+        if stamp is None or known is None or stamp.inode != known.inode or stamp.size <= self.whole or self.torn:
+            return False
+        raw, stamp = self._read_journal_from(path, self.whole - len(self.last_line))
+        if not raw.startswith(self.last_line):
+            return False
+        self._replay(raw[len(self.last_line) :], stamp)
+        return True
+
+    def _replay(self, raw: bytes, stamp: Stamp | None) -> None:
         replay = journal.replay(raw, prev=self.digest, first_line=self.lines + 1, heads=self.heads)
+        if replay.count:
+            self.last_line = raw[raw.rfind(b"\n", 0, replay.size - 1) + 1 : replay.size]
+        if self.broken_line is None:
+            self.broken_line, self.broken_reason = replay.broken_line, replay.broken_reason
         self.digest, self.torn = replay.digest, replay.torn_bytes
         self.whole += replay.size
         self.lines += replay.lines
-        if self.broken_line is None:
-            self.broken_line, self.broken_reason = replay.broken_line, replay.broken_reason
         self.journal_stamp = stamp
-        return replay.count > 0 or not grown
 
     def all_records(self) -> list[Record]:
         """Every record of the journal file, read again."""
@@ -133,43 +119,28 @@ class State:
     def _read_journal_from(self, path: Path, offset: int) -> tuple[bytes, Stamp]:
         try:
             return self.disk.read_from(path, offset)
-        except NotRegularError:
-            raise Unreadable(f"{JOURNAL} is not a regular file; move it away and run rebuild") from None
+        except OSError as error:
+            raise unreadable(JOURNAL, error) from error
 
-    def appended(self, stamp: Stamp, records: list[Record], size: int) -> None:
-        """These records are durable at the journal's end, `size` bytes of them."""
+    def appended(self, stamp: Stamp, records: list[Record], lines: list[bytes]) -> None:
+        """These records are durable at the journal's end, one of `lines` each.
+
+        A file that is longer than that was appended to without the lock: it is read anew before the next write.
+        """
         for record in records:
             self.heads.apply(record)
-        self.digest = records[-1].digest
-        self.lines += len(records)
-        self.whole += size
-        self.journal_stamp = stamp
+        self.digest, self.last_line = records[-1].digest, lines[-1]
+        self.lines += len(lines)
+        self.whole += sum(map(len, lines))
+        self.journal_stamp = stamp if stamp.size == self.whole else None
 
-    def merge(
-        self, changes: dict[str, Change], written: dict[str, Stamp], suspended: bool, now: float
-    ) -> list[Change]:
-        """Take a carried-out plan over; its changes, each with the stamp its file was written under."""
-        looked_ns = int(now * 1e9)
-        merged = []
-        for name, change in changes.items():
-            entry = change.entry
-            if entry is None:
-                self._drop_entry(name)
-            else:
-                stamp = written.get(name)
-                if stamp is not None and stamp.size == entry.size:
-                    entry = msgspec.structs.replace(entry, stamp=stamp, looked_ns=looked_ns)
-                self._set_entry(entry)
-                self.missing.pop(name, None)
-            merged.append(Change(name, entry, change.tokens))
-        self.suspended = suspended
-        return merged
-
-    def _set_entry(self, entry: Entry) -> None:
+    def set_entry(self, entry: Entry) -> None:
+        """Take in a note as it stands."""
         self.entries[entry.name] = entry
         self.by_slug[entry.slug].add(entry.name)
 
-    def _drop_entry(self, name: str) -> None:
+    def drop_entry(self, name: str) -> None:
+        """The note does not stand any more."""
         entry = self.entries.pop(name, None)
         if entry is not None:
             self.by_slug[entry.slug].discard(name)
@@ -186,8 +157,11 @@ class State:
 
     @property
     def intact(self) -> bool:
-        """Whether the journal is there and unbroken: only then may objects it does not name be swept."""
-        return self.journal_stamp is not None and self.broken_line is None
+        """Whether the journal is there and unbroken: only then may objects it does not name be swept.
+
+        One that holds bytes and no record is not: whatever it named is lost with it.
+        """
+        return self.journal_stamp is not None and self.broken_line is None and (self.lines > 0 or self.torn == 0)
 
     # -- notes -------------------------------------------------------------------------------------------------
 
@@ -201,7 +175,6 @@ class State:
 
     def scan(self) -> dict[str, Seen]:
         """The `.md` entries of the directory that count as notes, by name; `blocked` is what does not count."""
-        self.note_scan()
         found: dict[str, Seen] = {}
         self.blocked = {}
         for seen in self.disk.scan(self.directory):
@@ -215,33 +188,30 @@ class State:
                 self.blocked[name] = blocked
         return found
 
-    def note_scan(self) -> None:
-        """What the directory holds is known as of now."""
-        self.scanned_ns = self.directory.stat().st_mtime_ns
-
-    def is_scanned(self) -> bool:
-        """Whether nothing was added to or removed from the directory since it was last known."""
-        return self.scanned_ns == self.directory.stat().st_mtime_ns
+    def changed_ns(self) -> int:
+        """When something was last added to or removed from the directory."""
+        return self.disk.changed_ns(self.directory)
 
     def look(self, name: str) -> Seen | None:
         """What stands at a note's path, without opening it; None when there is nothing."""
         status = self.disk.stat(self.path(name))
         return None if status is None else Seen.of(f"{name}.md", status)
 
-    def read_note(self, name: str) -> tuple[bytes, Entry, list[str]] | None:
-        """A note's bytes, entry and tokens from its file now; None when no such note can be read.
-
-        A file that is there and cannot be read is put into `blocked`.
-        """
+    def read_note(self, name: str) -> ReadNote:
+        """A note from its file now. Errors: OSError."""
         looked_ns = time.time_ns()
+        raw, stamp = self.disk.read(self.path(name), note.MAX_FILE)
+        return ReadNote(raw, *read_entry(name, raw, stamp, looked_ns))
+
+    def try_note(self, name: str) -> ReadNote | None:
+        """A note from its file now; None when there is none, or it does not read and is put into `blocked`."""
         try:
-            raw, stamp = self.disk.read(self.path(name), note.MAX_FILE)
+            return self.read_note(name)
         except FileNotFoundError:
-            return None
+            self.blocked.pop(name, None)
         except OSError as error:
             self.blocked[name] = Blocked("unreadable", reason_of(error))
-            return None
-        return raw, *read_entry(name, raw, stamp, looked_ns)
+        return None
 
     def read_object(self, content_hash: str) -> bytes | None:
         """A version's text, None when its object is not there or does not hold what its name says."""
@@ -252,15 +222,13 @@ class State:
         return raw if journal.content_hash(raw) == content_hash else None
 
     def load_notes(self) -> Iterator[Change]:
-        """Read every note anew, yielding each as it is taken into `entries`."""
-        self.entries.clear()
-        self.by_slug.clear()
+        """Read every note into a fresh state, yielding each."""
+        self.scanned_ns = self.changed_ns()
         for name in self.scan():
-            read = self.read_note(name)
+            read = self.try_note(name)
             if read is not None:
-                _, entry, words = read
-                self._set_entry(entry)
-                yield Change(name, entry, words)
+                self.set_entry(read.entry)
+                yield Change(name, read.entry, read.tokens)
 
 
 def _if_readable(cached: Cached[T]) -> T | None:
@@ -293,7 +261,7 @@ def read_entry(name: str, raw: bytes, stamp: Stamp | None, looked_ns: int) -> tu
 
 def settled_stamp(entry: Entry, seen: Seen) -> bool:
     """Whether `seen` proves that the file still holds what `entry` was read from."""
-    return entry.stamp == seen.stamp and seen.stamp.ctime_ns < entry.looked_ns - YOUNG_NS
+    return entry.stamp == seen.stamp and is_old(seen.stamp, entry.looked_ns)
 
 
 def blocked_by(seen: Seen) -> Blocked | None:
@@ -305,8 +273,3 @@ def blocked_by(seen: Seen) -> Blocked | None:
     if seen.stamp.size > note.MAX_FILE:
         return Blocked("oversize", f"{seen.stamp.size} bytes; a note has at most {note.MAX_FILE}")
     return None
-
-
-def reason_of(error: OSError) -> str:
-    """What went wrong, without a path."""
-    return error.strerror or "cannot be read"

@@ -7,16 +7,18 @@ directory holds the store's flock, so that other processes of the first seed's k
 import errno
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from memd import paths
 from memd.errors import Busy, MemdError, NotFound, Storage, Suspended
-from memd.fs import Disk, LockTimeoutError
+from memd.fs import Disk, LockTimeoutError, NotRegularError
 from memd.journal import Record
 from memd.settle import SETTLE
 from memd.store import checking, rebuilding, reconciling, saving, sweep, write
+from memd.store.cached import unreadable
 from memd.store.model import (
     Change,
     Committed,
@@ -31,9 +33,8 @@ from memd.store.model import (
     Reconciled,
     Request,
     Save,
-    View,
 )
-from memd.store.plan import Plan
+from memd.store.plan import Plan, TooSoonError
 from memd.store.state import LOCK, State, read_entry
 
 T = TypeVar("T")
@@ -44,6 +45,13 @@ REPLANS = 8
 """How often a batch is planned again because someone else wrote between look and rename."""
 
 _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+
+
+class Planned(NamedTuple):
+    """What became of the first requests of a batch, and all that was taken in by then."""
+
+    outcomes: list[Outcome | MemdError]
+    taken: Reconciled
 
 
 class Store:
@@ -72,6 +80,7 @@ class Store:
         self.clock = clock
         self.state = State(self.disk, directory)
         self.loaded = False
+        self._untold: dict[str, Change] = {}
 
     # -- opening ---------------------------------------------------------------------------------------------
 
@@ -79,40 +88,40 @@ class Store:
         """Read the store, sweep what a crash left, take in what differs; every note, as changes.
 
         Where the disk does not let memd write, the notes are read and served as they stand, and the next write
-        opens the store again. Errors: Busy, Unreadable, Storage.
+        opens the store again. Errors: Busy, Unreadable, and Storage when they cannot be read either.
         """
-        if not self.directory.is_dir():
-            return Committed([], [], View())
+        if self.directory.is_dir():
+            try:
+                with self._locked():
+                    self._load()
+            except OSError:
+                self._read_unlocked()
+        return self._committed([])
+
+    def _read_unlocked(self) -> None:
         try:
-            with self._locked():
-                return self._committed([], self._load()[0])
+            self._read()
         except OSError as error:
-            if error.errno not in _READ_ONLY:
-                raise storage(error) from error
-            self.state = State(self.disk, self.directory)
-            self.state.read_journal()
-            return self._committed([], list(self.state.load_notes()))
+            raise storage(error) from error
 
-    def _load(self) -> tuple[list[Change], Reconciled]:
-        """Read everything, sweep and reconcile, under the lock: every note, as changes, and what was taken in.
+    def _load(self) -> Reconciled:
+        """Read everything, sweep and reconcile, under the lock; what was taken in."""
+        self._read()
+        self._claim()
+        sweep.sweep(self.state)
+        return self._carry(lambda plan: reconciling.reconcile(plan, Reconcile(), self.settle_s, opening=True))
 
-        What went since the last load comes as a change too.
-        """
+    def _read(self) -> None:
+        """Read everything as it stands; what went since the last time is a change too."""
         self.loaded = False
         before = self.state
-        state = self.state = State(self.disk, self.directory)
+        state = State(self.disk, self.directory)
         state.missing, state.suspended = before.missing, before.suspended
-        self._claim()
         state.read_journal()
-        sweep.sweep(state)
         changes = {change.name: change for change in state.load_notes()}
-        plan = Plan(state, self.clock())
-        taken = reconciling.reconcile(plan, Reconcile(), self.settle_s, opening=True)
-        changes |= {change.name: change for change in self._carry_out(plan)}
-        for name in before.entries:
-            changes.setdefault(name, Change(name, None, None))
-        self.loaded = True
-        return list(changes.values()), taken
+        self._untold.update({name: Change(name, None, None) for name in before.entries if name not in changes})
+        self._untold.update(changes)
+        self.state = state
 
     def _claim(self) -> None:
         """Write down whom a store without `.origin` belongs to."""
@@ -121,7 +130,7 @@ class Store:
             return
         status = self.disk.stat(path)
         if status is None or status.st_size <= 1:
-            self.disk.replace(self.disk.stage(self.directory, paths.origin_text(self.origin)), path)
+            self.disk.replace(self.disk.stage(self.directory, paths.origin_text(self.origin)).path, path)
             self.disk.sync_dir(self.directory)
 
     # -- writing ---------------------------------------------------------------------------------------------
@@ -132,47 +141,87 @@ class Store:
         A request that refuses drops out alone; when the disk fails, all are refused with `storage` and the
         store is read again before it serves the next.
         """
+        outcomes: list[Outcome | MemdError] = []
         try:
             if not self.directory.is_dir():
                 held = self.state.heads.live_count
                 if held or not any(isinstance(request, Save) for request in batch):
-                    return self._nowhere(batch, held)
+                    return self._committed(self._nowhere(batch, held))
                 self.disk.make_dirs(self.directory)
-            with self._locked(patience := self._patience(batch)):
-                return self._commit(batch)
-        except LockTimeoutError:
-            return self._committed([busy(patience)] * len(batch), [])
+            with self._locked(self._patience(batch)):
+                self._commit(batch, outcomes)
         except MemdError as error:
-            return self._committed([error] * len(batch), [])
+            outcomes += [error] * (len(batch) - len(outcomes))
         except OSError as error:
-            self.loaded = False
-            return self._committed([storage(error)] * len(batch), self._reload())
+            self._reload()
+            outcomes += [storage(error)] * (len(batch) - len(outcomes))
+        return self._committed(outcomes)
 
-    def _commit(self, batch: Sequence[Request]) -> Committed:
-        changes: dict[str, Change] = {}
-        taken = Reconciled()
-        if not self.loaded:
-            loaded, taken = self._load()
-            changes |= {change.name: change for change in loaded}
+    def _commit(self, batch: Sequence[Request], outcomes: list[Outcome | MemdError]) -> None:
+        """Carry the batch out, in one plan unless a request has to wait for one before it; `outcomes` grows.
+
+        A reconcile tells of all that this call has taken in before it too.
+        """
+        taken = Reconciled() if self.loaded else self._load()
+        while len(outcomes) < len(batch):
+            rest = batch[len(outcomes) :]
+            whole = any(isinstance(request, Rebuild) for request in rest)
+            planned = self._carry(partial(self._planned, batch=rest, taken=taken), whole=whole)
+            outcomes += planned.outcomes
+            taken = planned.taken
+
+    def _carry(self, make: Callable[[Plan], T], *, whole: bool = False) -> T:
+        """Make a plan on the latest state and carry it out; what `make` answered.
+
+        A hand edit that the plan is to replace is journaled by itself first: the object alone would be one that no
+        record names, and swept after a crash. `whole`: from the journal read anew. Errors: Busy when others keep
+        changing what it writes.
+        """
         for _ in range(REPLANS):
-            foreign = self.state.read_journal()
+            self.state.read_journal(whole=whole)
             plan = Plan(self.state, self.clock())
-            if foreign:
-                taken = taken.then(reconciling.reconcile(plan, Reconcile(), self.settle_s))
-            outcomes = [self._plan(plan, request) for request in batch]
-            outcomes = [taken.then(done) if isinstance(done, Reconciled) else done for done in outcomes]
-            try:
-                changes |= {change.name: change for change in self._carry_out(plan)}
-            except write.InterferenceError:
-                continue
-            return self._committed(outcomes, list(changes.values()))
+            answer = make(plan)
+            unseen = plan.taken & plan.files.keys()
+            if unseen:
+                plan = Plan(self.state, self.clock())
+                reconciling.take_first(plan, unseen)
+            if self._carry_out(plan) and not unseen:
+                return answer
         raise Busy("another program keeps writing these notes; try again")
 
-    def _plan(self, plan: Plan, request: Request) -> Outcome | MemdError:
+    def _carry_out(self, plan: Plan) -> bool:
+        """Write a plan; False when someone else wrote meanwhile and it was given up."""
+        self.loaded = False  # whatever stops the writing half-way: the disk has to be read again
+        try:
+            changes = write.carry_out(plan)
+        except write.InterferenceError:
+            return False
+        self.loaded = True
+        self._untold.update({change.name: change for change in changes})
+        return True
+
+    def _planned(self, plan: Plan, batch: Sequence[Request], taken: Reconciled) -> Planned:
+        """Plan the requests in order, up to one that comes too soon."""
+        if not isinstance(batch[0], Reconcile | Rebuild) and (plan.behind or not plan.is_scanned()):
+            taken = taken.then(reconciling.reconcile(plan, Reconcile(), self.settle_s))
+        outcomes = []
+        for request in batch:
+            outcome = self._plan(plan, request)
+            if outcome is None:
+                break
+            if isinstance(outcome, Reconciled):
+                outcome = taken = taken.then(outcome)
+            outcomes.append(outcome)
+        return Planned(outcomes, taken)
+
+    def _plan(self, plan: Plan, request: Request) -> Outcome | MemdError | None:
+        """What becomes of one request, None for one that comes too soon."""
         try:
             return self._plan_one(plan, request)
         except MemdError as error:
             return error
+        except TooSoonError:
+            return None
 
     def _plan_one(self, plan: Plan, request: Request) -> Outcome:
         match request:
@@ -181,7 +230,7 @@ class Store:
             case Rebuild():
                 return rebuilding.rebuild(plan)
         if plan.suspended:
-            raise suspended(len(self.state.missing))
+            raise suspended(len(plan.missing))
         match request:
             case Save():
                 return saving.save(plan, request)
@@ -190,83 +239,99 @@ class Store:
             case Count():
                 return saving.count(plan, request)
 
-    def _carry_out(self, plan: Plan) -> list[Change]:
-        known = self.state.is_scanned()
-        written = write.carry_out(plan)
-        if known:
-            self.state.note_scan()
-        return self.state.merge(plan.changes, written, plan.suspended, self.clock())
-
-    def _committed(self, outcomes: Sequence[Outcome | MemdError], changes: list[Change]) -> Committed:
+    def _committed(self, outcomes: Sequence[Outcome | MemdError]) -> Committed:
+        """These outcomes, with every change that no answer has told yet."""
+        changes, self._untold = list(self._untold.values()), {}
         return Committed(list(outcomes), changes, self.state.view())
 
-    def _reload(self) -> list[Change]:
+    def _reload(self) -> None:
         """Look at the disk again after a failed write, if it lets us; else the next write does."""
-        try:
-            with self._locked():
-                return self._load()[0]
-        except (OSError, LockTimeoutError, MemdError):
-            return []
+        self.loaded = False
+        with suppress(OSError, MemdError), self._locked():
+            self._load()
 
-    def _nowhere(self, batch: Sequence[Request], held: int) -> Committed:
+    def _nowhere(self, batch: Sequence[Request], held: int) -> list[Outcome | MemdError]:
         """Answer a batch while there is no directory: none is made where one with notes was taken away (SPEC 5)."""
         self.loaded = False
         self.state.suspended = bool(held)
-        gone = [Change(name, None, None) for name in self.state.entries]
-        return self._committed([nowhere(request, held) for request in batch], gone)
+        self._untold.update({name: Change(name, None, None) for name in self.state.entries})
+        return [nowhere(request, held) for request in batch]
 
     # -- reading ---------------------------------------------------------------------------------------------
-
-    def inspect(self, look: Callable[[State], T]) -> T:
-        """What `look` finds in the state, caught up with the disk and held still by the lock.
-
-        Errors: Busy, Unreadable, Storage.
-        """
-        try:
-            with self._locked():
-                self.state.read_journal()
-                return look(self.state)
-        except LockTimeoutError:
-            raise busy(self.lock_timeout) from None
-        except OSError as error:
-            if error.errno in _READ_ONLY:
-                return look(self.state)
-            raise storage(error) from error
 
     def read_now(self, name: str) -> tuple[bytes, Entry] | None:
         """A note's bytes and entry as they stand: its file, or while the store is suspended its head's object.
 
-        Takes no lock: a note file is replaced whole. None when there is neither.
+        Takes no lock: a note file is replaced whole. None when there is neither. Errors: Unreadable, Storage.
         """
-        read = self.state.read_note(name)
-        if read is not None:
-            return read[0], read[1]
-        head = self.state.heads.head(name)
-        raw = self.state.read_object(head.hash) if self.state.suspended and head is not None else None
-        return None if raw is None else (raw, read_entry(name, raw, None, 0)[0])
+        try:
+            read = self.state.read_note(name)
+        except (FileNotFoundError, NotRegularError):
+            head = self.state.heads.head(name)
+            raw = self.state.read_object(head.hash) if self.state.suspended and head is not None else None
+            return None if raw is None else (raw, read_entry(name, raw, None, 0)[0])
+        except OSError as error:
+            raise unreadable(f"{name}.md", error) from error
+        return read.raw, read.entry
 
     def read_version(self, name: str, content_hash: str) -> bytes:
         """The text of one version of a note, from its object. Errors: NotFound, Busy, Unreadable, Storage."""
 
-        def look(state: State) -> bytes:
-            raw = state.read_object(content_hash) if content_hash in state.heads.versions(name) else None
-            if raw is None:
-                raise NotFound("the note has no version of that hash; memory.log lists them")
-            return raw
+        def look(state: State) -> bytes | None:
+            return state.read_object(content_hash) if content_hash in state.heads.versions(name) else None
 
-        return self.inspect(look)
+        raw = self._inspect(look, None)
+        if raw is None:
+            raise NotFound("the note has no version of that hash; memory.log lists them")
+        return raw
 
     def records(self) -> list[Record]:
         """Every record of the journal, in append order. Errors: Busy, Unreadable, Storage."""
-        return self.inspect(lambda state: state.all_records())
+        return self._inspect(lambda state: state.all_records(), [])
 
     def check(self) -> tuple[Finding, ...]:
-        """Every trouble of the store's files (SPEC 7)."""
-        return self.inspect(checking.check)
+        """Every trouble of the store's files (SPEC 7). Errors: Busy, Unreadable, Storage."""
+        return self._inspect(checking.check, self._gone())
 
     def verify(self) -> tuple[Finding, ...]:
-        """What rebuild would name, changing nothing (SPEC 7)."""
-        return self.inspect(rebuilding.verify)
+        """What rebuild would name, changing nothing (SPEC 7). Errors: Busy, Unreadable, Storage."""
+
+        def look(state: State) -> tuple[Finding, ...]:
+            state.read_journal(whole=True)
+            return rebuilding.verify(Plan(state, self.clock()))
+
+        return self._inspect(look, self._gone())
+
+    def _inspect(self, look: Callable[[State], T], nowhere: T) -> T:
+        """What `look` finds in the state, caught up with the journal and held still by the lock if it can be had.
+
+        `nowhere` is the answer while there is no directory. Errors: Busy, Unreadable, Storage.
+        """
+        if not self.directory.is_dir():
+            return nowhere
+        with self._looking():
+            self.state.read_journal()
+            return look(self.state)
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Hold the lock, where a disk that nobody can write to lets us have one. Errors: Busy, Storage."""
+        try:
+            with ExitStack() as stack:
+                try:
+                    stack.enter_context(self._locked())
+                except OSError as error:
+                    if error.errno not in _READ_ONLY:
+                        raise
+                yield
+        except OSError as error:
+            raise storage(error) from error
+
+    def _gone(self) -> tuple[Finding, ...]:
+        """The finding of a store whose directory was taken away."""
+        held = self.state.heads.live_count
+        reason = f"the store's directory is gone, with its {held} notes; put it back"
+        return (Finding("suspended", reason),) if held else ()
 
     def _patience(self, batch: Sequence[Request]) -> float:
         """Seconds to wait for the lock: a read goes out uncounted rather than wait as long as a write (SPEC 7)."""
@@ -275,8 +340,13 @@ class Store:
 
     @contextmanager
     def _locked(self, timeout: float | None = None) -> Iterator[None]:
-        with self.disk.locked(self.directory / LOCK, self.lock_timeout if timeout is None else timeout):
-            yield
+        """Hold the store's lock, had within `timeout` seconds or the usual. Errors: Busy, OSError."""
+        patience = self.lock_timeout if timeout is None else timeout
+        try:
+            with self.disk.locked(self.directory / LOCK, patience):
+                yield
+        except LockTimeoutError:
+            raise Busy(f"another process held the store's lock for {patience:g} s; try again") from None
 
 
 def nowhere(request: Request, held: int) -> Outcome | MemdError:
@@ -285,15 +355,10 @@ def nowhere(request: Request, held: int) -> Outcome | MemdError:
         case Reconcile():
             return Reconciled(suspended=bool(held))
         case Rebuild() if not held:
-            return Rebuilt(live=0, restored=0, forgotten=0, differ=(), missing=(), broken_line=None, findings=())
+            return Rebuilt(live=0, restored=0, forgotten=0, differ=(), missing=(), broken_line=None)
         case Forget() | Count() if not held:
             return NotFound(f"no note is named {request.name}")
     return suspended(held)
-
-
-def busy(waited: float) -> Busy:
-    """The error of a lock that was not had in `waited` seconds."""
-    return Busy(f"another process held the store's lock for {waited:g} s; try again")
 
 
 def storage(error: OSError) -> Storage:

@@ -1,131 +1,148 @@
 """A plan, carried out. Law: the order below is the promise of SPEC section 4; nothing here decides.
 
-Objects, note files, MEMORY.md, usage.json, each staged and synced before it is renamed; the directory; the
-objects a forget removes; last the journal's lines, synced. A crash between any two steps leaves what opening
-heals: a file that differs from its head, or a live head with neither file nor object.
+Everything is staged, then synced, then renamed: objects, note files, MEMORY.md, usage.json; the directories are
+synced; the objects a forget removes go; last the journal's lines, synced. A crash between any two steps leaves what
+opening heals: a file that differs from its head, or a live head with neither file nor object.
 """
 
+import time
 from pathlib import Path
 from typing import NamedTuple, Self
 
+import msgspec
+
 from memd import journal
-from memd.fs import Disk, Staging, Stamp
-from memd.listing import Listing
+from memd.fs import Disk, Staged, Staging
+from memd.store.model import Change, Entry
 from memd.store.plan import Plan
-from memd.store.state import JOURNAL, LISTING, OBJECTS, USAGE, State
-from memd.usage import Usage
+from memd.store.state import JOURNAL, OBJECTS, USAGE, State
 
 
 class InterferenceError(Exception):
-    """Someone else replaced a note between the plan's look at it and its own write: plan again."""
+    """Someone else changed a file between the plan's look at it and its own write: plan again."""
 
 
-def carry_out(plan: Plan) -> dict[str, Stamp]:
-    """Write the plan, durable when this returns: the stamps of the note files it wrote.
+def carry_out(plan: Plan) -> list[Change]:
+    """Write the plan, durable when this returns; its changes, each with the stamp of its file.
 
-    Everything is staged before anything is renamed, and what is staged is synced side by side, so a batch costs
-    little more time than one save: that is the group commit. Errors: OSError, after which the directory must
-    be read again; InterferenceError, before which nothing but objects was written.
+    What is staged is synced side by side, so a batch costs little more time than one save: that is the group
+    commit. Errors: OSError, after which the directory must be read again; InterferenceError, before which nothing
+    was changed.
     """
     state, disk = plan.state, plan.state.disk
+    known = plan.is_scanned()
     if plan.records and state.torn:
         set_torn_aside(state)
     with disk.staging() as staging:
-        staged = Staged.of(plan, staging)
+        written = Written.of(plan, staging)
         staging.sync()
-    stamps = put_in_place(plan, staged)
+    put_in_place(plan, written)
     remove_objects(plan)
     if plan.records:
-        lines = b"".join(map(journal.encode, plan.records))
-        state.appended(disk.append(state.directory / JOURNAL, lines), plan.records, len(lines))
-    return stamps
+        lines = [journal.encode(record) for record in plan.records]
+        state.appended(disk.append(state.directory / JOURNAL, b"".join(lines)), plan.records, lines)
+    if known:
+        plan.scanned_ns = state.changed_ns()
+    return take_over(plan, written.notes)
 
 
-class Staged(NamedTuple):
-    """The plan's files, written under names of no note."""
+class Written(NamedTuple):
+    """The plan's files, written under names of no note; `own` are MEMORY.md and usage.json, None where unchanged."""
 
-    objects: dict[str, Path]
-    notes: dict[str, Path]
-    listing: tuple[Path, Listing] | None
-    usage: tuple[Path, Usage] | None
+    objects: dict[str, Staged]
+    notes: dict[str, Staged]
+    own: list[tuple[Staged, bytes] | None]
 
     @classmethod
     def of(cls, plan: Plan, staging: Staging) -> Self:
-        """Stage everything the plan writes."""
+        """Stage everything the plan writes; a version that goes again is no object in between."""
         directory = plan.state.directory
-        if plan.objects:
+        objects = {version: raw for version, raw in plan.objects.items() if version not in plan.purged}
+        if objects:
             plan.state.disk.make_dirs(directory / OBJECTS)
-        listing, usage = plan.new_listing(), plan.new_usage()
         return cls(
-            objects={key: staging.add(directory / OBJECTS, raw) for key, raw in plan.objects.items()},
+            objects={version: staging.add(directory / OBJECTS, raw) for version, raw in objects.items()},
             notes={name: staging.add(directory, raw) for name, raw in plan.files.items() if raw is not None},
-            listing=None if listing is None else (staging.add(directory, listing.encode()), listing),
-            usage=None if usage is None else (staging.add(directory, usage.encode()), usage),
+            own=[
+                None if raw is None else (staging.add(directory, raw), raw)
+                for raw in [file.changed() for file in plan.own_files]
+            ],
         )
 
+    def paths(self) -> list[Path]:
+        """Every staged file that no rename has put in place yet, but for the objects."""
+        return [staged.path for staged in (*self.notes.values(), *(own[0] for own in self.own if own is not None))]
 
-def put_in_place(plan: Plan, staged: Staged) -> dict[str, Stamp]:
+
+def put_in_place(plan: Plan, written: Written) -> None:
     """Rename what is staged and remove what goes, in the order of SPEC 4, and sync the directories.
 
-    The text of a hand edit that is about to be replaced is durable under its object's name before it is.
+    A text that stands in a file that is about to go and was no object till now is durable as one before it does.
     """
     state, disk, directory = plan.state, plan.state.disk, plan.state.directory
-    objects = directory / OBJECTS
-    for content_hash, path in staged.objects.items():
-        disk.replace(path, state.object_path(content_hash))
-    if staged.objects and plan.replaces_hand_edit:
-        disk.sync_dir(objects)
-    if plan.records and state.journal_stamp is None:
+    for version, staged in written.objects.items():
+        disk.replace(staged.path, state.object_path(version))
+    if written.objects and plan.keeps_old_text:
+        disk.sync_dir(directory / OBJECTS)
+    new_journal = bool(plan.records) and state.journal_stamp is None
+    if new_journal:
         disk.append(directory / JOURNAL, b"")
-    check_untouched(plan, [*staged.notes.values()])
+    if not is_foreseen(plan, written):
+        withdraw(plan, written)
+        raise InterferenceError
     for name, raw in plan.files.items():
         if raw is None:
             disk.remove(state.path(name))
         else:
-            disk.replace(staged.notes[name], state.path(name))
-    if staged.listing is not None:
-        disk.replace(staged.listing[0], directory / LISTING)
-        state.listing.wrote(staged.listing[1])
+            disk.replace(written.notes[name].path, state.path(name))
     if plan.retired_usage:
         disk.replace(directory / USAGE, numbered(disk, directory, "usage.bad"))
-    if staged.usage is not None:
-        disk.replace(staged.usage[0], directory / USAGE)
-        state.usage.wrote(staged.usage[1])
-    changed = plan.files or staged.listing or staged.usage or (plan.records and state.journal_stamp is None)
-    disk.sync_dir(*([objects] if staged.objects else []), *([directory] if changed else []))
-    return {name: seen.stamp for name in staged.notes if (seen := state.look(name)) is not None}
+    for file, own in zip(plan.own_files, written.own, strict=True):
+        if own is not None:
+            disk.replace(own[0].path, file.cached.path)
+            file.wrote(own[1])
+    changed = [directory] if plan.files or any(written.own) or new_journal else []
+    disk.sync_dir(*([directory / OBJECTS] if written.objects else []), *changed)
 
 
-def check_untouched(plan: Plan, staged: list[Path]) -> None:
-    """Look at each file that is about to go once more. Errors: InterferenceError when it is not what was read.
+def is_foreseen(plan: Plan, written: Written) -> bool:
+    """Whether each file that is about to go still is what the plan was made from.
 
-    A hand edit is never overwritten without its text being an object first (SPEC 4). The stamp was taken when
-    the plan read the file; what is left of the race is the moment between this look and the rename.
+    A hand edit is never overwritten without its text being an object first (SPEC 4). The stamps were taken when
+    the plan read the files; what is left of the race is the moment between this look and the rename.
     """
     for name in plan.files:
         seen = plan.state.look(name)
         if plan.found.get(name) != (None if seen is None else seen.stamp):
-            for path in staged:
-                plan.state.disk.remove(path)
-            raise InterferenceError
+            return False
+    pairs = zip(plan.own_files, written.own, strict=True)
+    return all(own is None or file.is_foreseen() for file, own in pairs)
+
+
+def withdraw(plan: Plan, written: Written) -> None:
+    """Remove what was written of a plan that is given up: its staged files, and objects nothing else holds."""
+    state = plan.state
+    for path in written.paths():
+        state.disk.remove(path)
+    for version in written.objects:
+        if not state.heads.held(version):
+            state.disk.remove(state.object_path(version))
 
 
 def remove_objects(plan: Plan) -> None:
     """Unlink the objects of versions that nothing holds any more."""
-    if not plan.purged:
-        return
-    disk = plan.state.disk
-    for content_hash in plan.purged:
-        disk.remove(plan.state.object_path(content_hash))
-    if disk.stat(plan.state.directory / OBJECTS) is not None:
-        disk.sync_dir(plan.state.directory / OBJECTS)
+    state, disk = plan.state, plan.state.disk
+    for version in plan.purged:
+        disk.remove(state.object_path(version))
+    if plan.purged and disk.stat(state.directory / OBJECTS) is not None:
+        disk.sync_dir(state.directory / OBJECTS)
 
 
 def set_torn_aside(state: State) -> None:
     """Move what follows the last whole record, bytes kept, to `ops.torn.<n>`, and cut the journal there."""
     disk, directory = state.disk, state.directory
     torn, _ = disk.read_from(directory / JOURNAL, state.whole)
-    disk.replace(disk.stage(directory, torn), numbered(disk, directory, "ops.torn"))
+    disk.replace(disk.stage(directory, torn).path, numbered(disk, directory, "ops.torn"))
     disk.sync_dir(directory)
     disk.truncate(directory / JOURNAL, state.whole)
     state.torn = 0
@@ -137,3 +154,31 @@ def numbered(disk: Disk, directory: Path, stem: str) -> Path:
     while disk.stat(directory / f"{stem}.{number}") is not None:
         number += 1
     return directory / f"{stem}.{number}"
+
+
+def take_over(plan: Plan, notes: dict[str, Staged]) -> list[Change]:
+    """Make the state what the plan has made of the disk; its changes, each with the stamp of its file."""
+    state = plan.state
+    changes = []
+    for change in plan.changes.values():
+        entry = change.entry
+        if entry is None:
+            state.drop_entry(change.name)
+        else:
+            entry = stamped(state, entry, notes.get(change.name))
+            state.set_entry(entry)
+        changes.append(Change(change.name, entry, change.tokens))
+    state.missing, state.suspended = plan.missing, plan.suspended
+    state.scanned_ns, state.behind = plan.scanned_ns, plan.behind
+    return changes
+
+
+def stamped(state: State, entry: Entry, staged: Staged | None) -> Entry:
+    """A note's entry with the stamp it was written under, where its file still is the one that was staged."""
+    if staged is None:
+        return entry
+    looked_ns = time.time_ns()
+    seen = state.look(entry.name)
+    if seen is None or not seen.stamp.is_file_of(staged.stamp):
+        return entry
+    return msgspec.structs.replace(entry, stamp=seen.stamp, looked_ns=looked_ns)
