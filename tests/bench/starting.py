@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from .house import PLACE, House, end, file_system, ground, question, resident_mb, run_program, words
+from .house import PLACE, House, end, file_system, ground, plot, question, resident_mb, run_program, words
 from .rows import Row, median, percentile, report, row
 
 TIMES = 3.0
@@ -45,7 +45,7 @@ def run(quick: bool = False, place: Path = PLACE) -> dict[str, object]:
 
 def measure(root: Path, size: Size) -> dict[str, object]:
     """The rows, measured in `root`."""
-    house = House(root / "served")
+    house = House(plot(root, "served"))
     house.fill(size.notes)
     rows = [*cold_starts(house, size), *commands(house, size)]
     return report("starting", rows, notes=size.notes, file_system=file_system(root))

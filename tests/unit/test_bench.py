@@ -24,6 +24,7 @@ def test_saves_are_measured_through_a_daemon_and_without(tmp_path: Path) -> None
     report: dict[str, Any] = saving.measure(tmp_path, SAVES)
     assert names(report) == [
         *("save.new.p50", "save.new.p90", "save.old.p50", "save.old.p90"),
+        *("save.files.p50", "save.files.p90"),
         *("save.commit.p50", "save.commit.p90", "save.commit.5.p50", "save.commit.5.p90"),
         *("save.rate.1", "save.rate.8", "save.rate.32"),
     ]
@@ -49,7 +50,15 @@ def test_starts_are_measured_and_every_daemon_is_gone(tmp_path: Path) -> None:
         *("start.p50", "start.max", "start.resident"),
         *("memctl.search.p50", "memctl.search.p90", "memctl.search.most.p50"),
     ]
-    assert not (tmp_path / "served" / "home" / "run" / "memd.sock").exists()
+    assert [*tmp_path.rglob(".daemon.lock")]
+    assert not [*tmp_path.rglob("memd.sock")]
+
+
+def test_a_daemon_that_ends_says_why(tmp_path: Path) -> None:
+    house = House(tmp_path / "served")
+    house.env["MEMD_HOME"] = "not/absolute"
+    with pytest.raises(RuntimeError, match="MEMD_HOME must be an absolute path"), house.served():
+        pass
 
 
 def test_a_refusal_is_no_measurement() -> None:
