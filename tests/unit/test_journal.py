@@ -311,6 +311,12 @@ def test_an_object_is_shared_while_another_live_note_has_it() -> None:
     assert heads.named(HASHES[0])
 
 
+def test_a_hash_and_a_name_that_nobody_knows() -> None:
+    heads = heads_of(record("save", "a", 0))
+    assert (heads.held(HASHES[7]), heads.named(HASHES[7]), heads.shared(HASHES[7], besides="a")) == (False,) * 3
+    assert heads.shared(HASHES[0], besides="nobody")
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "../x", ".hidden", "a\0b", "Memory"])
 def test_a_name_that_no_note_can_have_is_no_head(name: str) -> None:
     heads = heads_of(record("save", name))
@@ -336,6 +342,8 @@ def test_a_plan_leaves_its_base_alone() -> None:
     assert list(plan.live()) == ["a", "c", "d"]
     assert (plan.live_count, plan.forgotten_count, plan.session_saves("s")) == (3, 1, 2)
     assert plan.versions("a") == (HASHES[0], HASHES[3])
+    assert plan.held(HASHES[3])
+    assert plan.shared(HASHES[3], besides="d")
     assert plan.shared(HASHES[1], besides="b")
     assert plan.reads("c") == 1
     assert list(base.live()) == ["a", "b", "c"]
