@@ -21,6 +21,7 @@ _OPEN: Final = "- ["
 _LINK: Final = "]("
 _END: Final = ".md)"
 _DASH: Final = " — "
+_LONGEST: Final = 255  # no file has a longer name: a line of a thousand links is read in no time
 # What would end a line in some reader, or move a terminal's cursor: no part of a one-line hook.
 _CONTROLS: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " ")
 _LEAD: Final = re.compile(r"\A\s*(?:[—–:-]\s*)?")
@@ -192,28 +193,37 @@ def listed_by(line: str, notes: Collection[str] = ()) -> str | None:
 
 def _own_stems(text: str) -> Iterator[str]:
     """Each stem for which `text` begins `- [<stem>](<stem>.md)`."""
-    at = text.find(_LINK, len(_OPEN))
-    while at >= 0:
+    for at in _places(_LINK, text, len(_OPEN), len(_OPEN) + _LONGEST):
         stem = text[len(_OPEN) : at]
         if text.startswith(stem + _END, at + len(_LINK)) and _can_name(stem):
             yield stem
-        at = text.find(_LINK, at + 1)
 
 
 def _linked_stems(text: str) -> Iterator[str]:
     """The stem of the first link that can be a note's, then the longer readings of that link."""
-    starts = [match.end() for match in re.finditer(re.escape(_LINK), text)]
-    ends = [match.start() for match in re.finditer(re.escape(_END), text)]
-    near = ((max((start for start in starts if start <= end), default=None), end) for end in ends)
-    found = [(start, end) for start, end in near if start is not None and _can_name(text[start:end])]
-    if not found:
-        return
-    first = found[0]
-    yield text[first[0] : first[1]]
-    for start in starts:
-        for end in ends:
-            if start <= first[0] and _can_name(text[start:end]):
+    for end in _places(_END, text, 0, len(text)):
+        start = text.rfind(_LINK, max(0, end - _LONGEST), end) + len(_LINK)
+        if start >= len(_LINK) and _can_name(text[start:end]):
+            yield text[start:end]
+            yield from _longer_stems(text, start)
+            return
+
+
+def _longer_stems(text: str, last: int) -> Iterator[str]:
+    """Each stem that begins after a `](`, `last` being where the last may begin, and ends before any `.md)`."""
+    for at in _places(_LINK, text, max(0, last - _LONGEST), last - len(_LINK)):
+        start = at + len(_LINK)
+        for end in _places(_END, text, start, start + _LONGEST):
+            if _can_name(text[start:end]):
                 yield text[start:end]
+
+
+def _places(what: str, text: str, first: int, last: int) -> Iterator[int]:
+    """Where `what` stands in `text`, from `first` to `last` at most."""
+    at = text.find(what, first, last + len(what))
+    while at >= 0:
+        yield at
+        at = text.find(what, at + 1, last + len(what))
 
 
 def _can_name(stem: str) -> bool:

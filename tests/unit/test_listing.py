@@ -72,6 +72,22 @@ def test_a_line_with_two_readings_lists_the_note_there_is() -> None:
     assert listed_by("- [gone](gone.md) — see [b](b.md)", {"b"}) == "gone"
 
 
+def test_a_stem_may_be_as_long_as_a_file_name() -> None:
+    name = "x" * 251
+    assert listed_by(row(name, "h")) == name
+    assert listed_by(f"- [L]({name}.md)") == name
+    odd = "x" * 120 + "](" + "y" * 120
+    assert listed_by(row(odd, "h")) == odd
+    assert listed_by(f"- [L]({odd}.md)", {odd}) == odd
+
+
+@pytest.mark.parametrize("part", ["](", ".md)", "](a.md)", "](/.md)", "- [a", "](a/b.md)](", "x](x"])
+def test_a_line_of_many_links_is_read_in_no_time(part: str) -> None:
+    line = "- [" + part * (200_000 // len(part))
+    listed_by(line, {"zz"})
+    listed_by(line + "](a.md)", {"zz"})
+
+
 @pytest.mark.parametrize(
     ("name", "hook", "line"),
     [
