@@ -167,6 +167,17 @@ def test_a_row_that_is_to_stay_stays() -> None:
     assert listing.with_row("b", "new", replace=False).text == "- [Mine](a.md) — words\n- [b](b.md) — new\n"
 
 
+def test_whether_a_note_is_listed() -> None:
+    listing = Listing("x ](b.md)\n- [Mine](a.md) — see [b](b.md)\n".encode())
+    assert listing.lists("a")
+    assert not listing.lists("b")
+
+
+def test_a_line_is_appended_as_it_is() -> None:
+    assert Listing(b"x\r\ny").with_line("- [Mine](a.md) \n").text == "x\r\ny\r\n- [Mine](a.md) \r\n"
+    assert Listing().with_line("words").text == "words\n"
+
+
 def test_without_a_note() -> None:
     listing = of("x\n- [a](a.md)\n- [b](b.md) — [a](a.md)\n- [Mine](a.md) — words\n](a.md)")
     assert listing.without("a").text == "x\n- [b](b.md) — [a](a.md)\n](a.md)"
