@@ -109,14 +109,14 @@ def is_foreseen(plan: Plan, written: Written) -> bool:
     """Whether each file that is about to go still is what the plan was made from.
 
     A hand edit is never overwritten without its text being an object first (SPEC 4). The stamps were taken when
-    the plan read the files; what is left of the race is the moment between this look and the rename.
+    the plan read the files; what is left of the race is the moment between this look and the rename, so the notes
+    are looked at last.
     """
-    for name in plan.files:
-        seen = plan.state.look(name)
-        if plan.found.get(name) != (None if seen is None else seen.stamp):
-            return False
-    pairs = zip(plan.own_files, written.own, strict=True)
-    return all(own is None or file.is_foreseen() for file, own in pairs)
+    own_files = zip(plan.own_files, written.own, strict=True)
+    if any(own is not None and not file.is_foreseen() for file, own in own_files):
+        return False
+    seen = {name: plan.state.look(name) for name in plan.files}
+    return all(plan.found.get(name) == (None if now is None else now.stamp) for name, now in seen.items())
 
 
 def withdraw(plan: Plan, written: Written) -> None:

@@ -5,6 +5,7 @@ The judge opens what is there with a healthy disk and holds it against the promi
 """
 
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ from memd.store import (
 from support.disks import FastDisk
 
 ME = Author(by="cli")
+ROW = re.compile(r"- \[[^\]]*\]\(([^/]+)\.md\)")
 AHEAD = 60.0
 """Seconds that a test's clock is ahead: whatever was done before is quiet and settled."""
 
@@ -89,6 +91,11 @@ class Kept:
         self.store = Store(directory, disk=self.disk, clock=self.clock, lock_timeout=0.05, **more)  # type: ignore[arg-type]
         self.entries: dict[str, Entry] = {}
         self.tokens: dict[str, list[str]] = {}
+
+    def use(self, disk: Disk) -> None:
+        """Go on with another disk."""
+        state = self.store.state
+        self.disk = self.store.disk = state.disk = state.listing.disk = state.usage.disk = disk
 
     def open(self) -> Committed:
         """Open the store."""
@@ -224,7 +231,7 @@ def check_invariants(directory: Path) -> None:
         assert head is not None
         assert head.hash == journal.content_hash(raw), f"{name} is not its head"
     assert set(standing(directory)) == live
-    listed = [line[3 : line.index("](")] for line in rows(directory) if line.startswith("- [")]
+    listed = [row[1] for row in map(ROW.match, rows(directory)) if row is not None]
     assert sorted(listed) == sorted(live), "a row for each note"
     for name, counts in usage(directory).items():
         assert known.is_live(name), name

@@ -1,0 +1,316 @@
+"""What a hand does to a store's files. Law: it is taken once nothing moves, and never twice (SPEC section 5)."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memd.errors import Conflict, NotFound, Suspended
+from memd.store import Count, Rebuild, Rebuilt, Reconcile, Reconciled
+from support.stores import ME, Clock, Kept, check_invariants, forget, heads, objects, opened, rows, save, standing
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    """A store of six notes, its clock ahead."""
+    kept = opened(tmp_path / "store")
+    kept.commit(*(save(name, f"The words of {name}.") for name in ("a", "b", "c", "d", "e", "f")))
+    return kept
+
+
+def reconciled(kept: Kept, *, accept: bool = False) -> Reconciled:
+    """What a reconcile took in."""
+    outcome = kept.do(Reconcile(accept))
+    assert isinstance(outcome, Reconciled)
+    return outcome
+
+
+def test_an_edit_is_taken_once_it_is_quiet(kept: Kept) -> None:
+    kept.file("a").write_text("By hand.\n")
+    kept.clock.at_change_of(kept.file("a"), 0.03)
+    waiting = reconciled(kept)
+    assert waiting.edited == ()
+    assert waiting.wait_until == pytest.approx(kept.clock() + 0.02, abs=0.001)
+    assert kept.ops("a") == ["save"]
+    kept.clock.at_change_of(kept.file("a"), 0.06)
+    assert reconciled(kept) == Reconciled(edited=("a",))
+    assert kept.ops("a") == ["save", "edit/hand"]
+    assert reconciled(kept) == Reconciled()
+    check_invariants(kept.directory)
+
+
+def test_an_empty_file_is_taken_once_it_stayed_empty(kept: Kept) -> None:
+    kept.file("a").write_text("")
+    kept.clock.at_change_of(kept.file("a"), 1.9)
+    assert reconciled(kept).wait_until == pytest.approx(kept.clock() + 0.1, abs=0.001)
+    kept.clock.at_change_of(kept.file("a"), 2.1)
+    assert reconciled(kept).edited == ("a",)
+    assert kept.entries["a"].hook == ""
+
+
+def test_a_new_file_is_adopted_and_listed(kept: Kept) -> None:
+    kept.file("New Idea").write_text("# The new idea\n")
+    assert reconciled(kept) == Reconciled(adopted=("New Idea",))
+    assert rows(kept.directory)[-1] == "- [New Idea](New Idea.md) — The new idea"
+    assert kept.ops("New Idea") == ["adopt/hand"]
+    assert "idea" in kept.tokens["New Idea"]
+    check_invariants(kept.directory)
+
+
+def test_a_row_that_was_written_before_its_note_is_quiet_stays(kept: Kept) -> None:
+    index = kept.directory / "MEMORY.md"
+    index.write_text(index.read_text() + "- [mine](new.md): in my own words\n")
+    kept.file("new").write_text("")
+    kept.clock.at_change_of(kept.file("new"), 1.0)
+    assert reconciled(kept).adopted == ()
+    assert rows(kept.directory)[-1] == "- [mine](new.md): in my own words"
+    kept.clock.at_change_of(kept.file("new"), 3.0)
+    assert reconciled(kept).adopted == ("new",)
+    assert rows(kept.directory)[-1] == "- [mine](new.md): in my own words"
+
+
+def test_a_missing_note_waits_keeps_its_row_and_is_forgotten_with_its_objects(kept: Kept) -> None:
+    kept.file("a").unlink()
+    kept.clock.at_change_of(kept.directory, 1.0)
+    assert reconciled(kept).wait_until == pytest.approx(kept.clock() + 1.0, abs=0.01)
+    assert "a" not in kept.entries, "a file that is gone is no note at once"
+    assert kept.ops("a") == ["save"]
+    assert rows(kept.directory)[0].startswith("- [a](a.md)")
+    kept.clock.at_change_of(kept.directory, 5.0)
+    assert reconciled(kept) == Reconciled(forgotten=("a",))
+    assert kept.ops("a") == ["save", "forget/hand"]
+    assert not any(b"words of a." in raw for raw in objects(kept.directory).values())
+    assert not rows(kept.directory)[0].startswith("- [a](a.md)")
+    check_invariants(kept.directory)
+
+
+def test_a_missing_note_that_comes_back_has_only_been_edited(kept: Kept) -> None:
+    kept.file("a").unlink()
+    kept.clock.at_change_of(kept.directory, 1.0)
+    reconciled(kept)
+    kept.file("a").write_text("Saved by an editor that renames.\n")
+    kept.clock.fixed = None
+    assert reconciled(kept) == Reconciled(edited=("a",))
+    assert kept.ops("a") == ["save", "edit/hand"]
+    check_invariants(kept.directory)
+
+
+def test_a_missing_note_without_a_row_gets_none_while_it_is_missing(kept: Kept) -> None:
+    kept.file("a").unlink()
+    (kept.directory / "MEMORY.md").unlink()
+    kept.clock.at_change_of(kept.directory, 1.0)
+    reconciled(kept)
+    assert all(not line.startswith("- [a]") for line in rows(kept.directory))
+    kept.file("a").write_text("Back.\n")
+    kept.clock.fixed = None
+    reconciled(kept)
+    assert rows(kept.directory)[-1] == "- [a](a.md) — Back."
+
+
+def test_a_deletion_made_while_nobody_looked_counts_at_once(kept: Kept) -> None:
+    kept.file("a").unlink()
+    again = opened(kept.directory)
+    assert again.ops("a") == ["save", "forget/hand"]
+    check_invariants(kept.directory)
+
+
+def test_a_rename_by_hand_is_an_adopt_and_a_forget_and_keeps_the_shared_object(kept: Kept) -> None:
+    text = kept.file("a").read_bytes()
+    kept.file("a").rename(kept.file("z"))
+    assert reconciled(kept) == Reconciled(adopted=("z",), forgotten=("a",))
+    assert text in objects(kept.directory).values()
+    check_invariants(kept.directory)
+    assert kept.store.verify() == ()
+
+
+def test_three_of_six_gone_suspend_the_store_until_all_are_back(kept: Kept) -> None:
+    texts = {name: kept.file(name).read_bytes() for name in "abc"}
+    for name in "abc":
+        kept.file(name).unlink()
+    assert reconciled(kept) == Reconciled(suspended=True)
+    assert {name: heads(kept.directory).is_live(name) for name in "abc"} == dict.fromkeys("abc", True)
+    for request in (save("new", "New."), forget("d"), Count("d", kept.entries["d"].hash, ME)):
+        with pytest.raises(Suspended, match="3 notes are gone"):
+            kept.do(request)
+    assert set(kept.entries) == set("abcdef"), "its notes are served from their objects"
+    for name, text in texts.items():
+        read = kept.store.read_now(name)
+        assert read is not None
+        assert read[0] == text
+    assert [finding.kind for finding in kept.store.check()] == ["suspended"]
+    kept.file("a").write_bytes(texts["a"])
+    kept.file("b").write_bytes(texts["b"])
+    assert reconciled(kept).suspended, "until nothing is missing"
+    kept.file("c").write_bytes(texts["c"])
+    assert reconciled(kept) == Reconciled()
+    kept.saved("new", "New.")
+    check_invariants(kept.directory)
+
+
+def test_the_guard_holds_before_a_save_that_nothing_reconciled_before(kept: Kept) -> None:
+    for name in "abc":
+        kept.file(name).unlink()
+    with pytest.raises(Suspended):
+        kept.saved("new", "New.")
+    assert not kept.file("new").exists()
+
+
+def test_two_of_six_are_no_guards_business(kept: Kept) -> None:
+    kept.file("a").unlink()
+    kept.file("b").unlink()
+    assert reconciled(kept) == Reconciled(forgotten=("a", "b"))
+
+
+def test_what_a_hand_writes_in_a_suspended_store_is_taken_in(kept: Kept) -> None:
+    for name in "abc":
+        kept.file(name).unlink()
+    kept.file("d").write_text("By hand.\n")
+    kept.file("new").write_text("New, by hand.\n")
+    assert reconciled(kept) == Reconciled(adopted=("new",), edited=("d",), suspended=True)
+    assert kept.ops("d") == ["save", "edit/hand"]
+
+
+def test_accept_carries_the_deletions_out(kept: Kept) -> None:
+    for name in "abc":
+        kept.file(name).unlink()
+    reconciled(kept)
+    assert reconciled(kept, accept=True) == Reconciled(forgotten=("a", "b", "c"))
+    assert set(kept.entries) == set("def")
+    kept.saved("new", "New.")
+    check_invariants(kept.directory)
+
+
+def test_accept_does_not_wait(kept: Kept) -> None:
+    kept.file("a").unlink()
+    kept.clock.at_change_of(kept.directory, 0.1)
+    assert reconciled(kept, accept=True).forgotten == ("a",)
+
+
+def test_rebuild_brings_the_notes_back(kept: Kept) -> None:
+    texts = {name: kept.file(name).read_bytes() for name in "abcdef"}
+    for name in "abcdef":
+        kept.file(name).unlink()
+    assert reconciled(kept).suspended
+    rebuilt = kept.do(Rebuild())
+    assert rebuilt == Rebuilt(live=6, restored=6, forgotten=0, differ=(), missing=(), broken_line=None)
+    assert standing(kept.directory) == texts
+    assert len(kept.ops()) == 6, "what is restored is no record"
+    kept.saved("new", "New.")
+    check_invariants(kept.directory)
+
+
+def test_a_store_stays_suspended_while_rebuild_cannot_restore_a_note(kept: Kept) -> None:
+    for name in "abcd":
+        kept.file(name).unlink()
+    assert reconciled(kept).suspended
+    lost = kept.entries["a"].hash.removeprefix("sha256:")
+    (kept.directory / "objects" / lost).unlink()
+    rebuilt = kept.do(Rebuild())
+    assert isinstance(rebuilt, Rebuilt)
+    assert (rebuilt.restored, rebuilt.missing) == (3, ("a",))
+    assert reconciled(kept).suspended
+    assert reconciled(kept, accept=True).forgotten == ("a",)
+    check_invariants(kept.directory)
+
+
+def test_a_directory_that_is_gone_is_not_made_again(kept: Kept, tmp_path: Path) -> None:
+    text = kept.file("a").read_bytes()
+    aside = tmp_path / "aside"
+    kept.directory.rename(aside)
+    assert reconciled(kept) == Reconciled(suspended=True)
+    for request in (save("new", "New."), forget("a"), Count("a", "sha256:" + "0" * 64, ME), Rebuild()):
+        with pytest.raises(Suspended):
+            kept.do(request)
+    assert not kept.directory.exists()
+    assert kept.entries == {}
+    assert [finding.kind for finding in kept.store.check()] == ["suspended"]
+    assert [finding.kind for finding in kept.store.verify()] == ["suspended"]
+    assert kept.store.records() == []
+    assert kept.store.read_now("a") is None
+    with pytest.raises(NotFound):
+        kept.store.read_version("a", "sha256:" + "0" * 64)
+    aside.rename(kept.directory)
+    assert reconciled(kept) == Reconciled()
+    assert kept.file("a").read_bytes() == text
+    assert set(kept.entries) == set("abcdef")
+    kept.saved("new", "New.")
+    check_invariants(kept.directory)
+
+
+def test_a_store_that_never_was_is_empty(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "none")
+    assert kept.open().changes == []
+    assert reconciled(kept) == Reconciled()
+    with pytest.raises(NotFound):
+        kept.do(forget("a"))
+    assert kept.do(Rebuild()) == Rebuilt(live=0, restored=0, forgotten=0, differ=(), missing=(), broken_line=None)
+    assert kept.store.check() == kept.store.verify() == ()
+    assert not kept.directory.exists()
+
+
+def test_a_forgotten_note_whose_file_is_back_is_adopted(kept: Kept) -> None:
+    text = kept.file("a").read_bytes()
+    kept.do(forget("a"))
+    kept.file("a").write_bytes(text)
+    assert reconciled(kept) == Reconciled(adopted=("a",))
+    assert kept.ops("a") == ["save", "forget", "adopt/hand"]
+    check_invariants(kept.directory)
+
+
+def test_a_forget_of_a_note_whose_file_is_missing(kept: Kept) -> None:
+    kept.file("a").unlink()
+    kept.clock.at_change_of(kept.directory, 0.1)
+    kept.do(forget("a"))
+    assert kept.ops("a") == ["save", "forget"]
+    assert not any(b"words of a." in raw for raw in objects(kept.directory).values())
+    kept.clock.fixed = None
+    assert reconciled(kept) == Reconciled()
+    check_invariants(kept.directory)
+
+
+def test_a_save_of_a_note_whose_file_is_missing_keeps_its_keys(tmp_path: Path) -> None:
+    kept = opened(tmp_path / "store", clock=Clock())
+    kept.do(save("a", "One.", owner="me"))
+    kept.file("a").unlink()
+    kept.clock.at_change_of(kept.directory, 0.1)
+    saved = kept.saved("a", "Two.")
+    assert saved.updated
+    assert b"\nowner: me\n" in kept.file("a").read_bytes()
+    assert kept.ops("a") == ["save", "save"]
+
+
+def test_expect_meets_the_edit_of_a_hand(kept: Kept) -> None:
+    seen = kept.entries["a"].hash
+    kept.file("a").write_text("By hand.\n")
+    [conflict] = kept.commit(save("a", "Stale.", expect=seen))
+    assert isinstance(conflict, Conflict)
+    assert conflict.hash == kept.entries["a"].hash != seen
+    assert kept.file("a").read_text() == "By hand.\n"
+    assert kept.ops("a") == ["save", "edit/hand"]
+    kept.do(save("a", "Fresh.", expect=conflict.hash))
+    assert b"By hand.\n" in objects(kept.directory).values()
+
+
+def test_objects_that_are_gone_altogether_are_no_forgets(kept: Kept) -> None:
+    for name in "abc":
+        kept.file(name).unlink()
+    shutil.rmtree(kept.directory / "objects")
+    again = opened(kept.directory)
+    assert reconciled(again).suspended
+    assert again.ops() == ["save"] * 6
+
+
+def test_a_crash_in_the_midst_of_a_forget_is_one_by_recovery(kept: Kept) -> None:
+    kept.file("a").unlink()
+    (kept.directory / "objects" / kept.entries["a"].hash.removeprefix("sha256:")).unlink()
+    clock = Clock()
+    clock.at_change_of(kept.directory, 0.1)
+    again = opened(kept.directory, clock=clock)
+    assert again.ops("a") == ["save", "forget/recovery"]
+    check_invariants(kept.directory)
+
+
+def test_a_reconcile_tells_of_what_opening_took_in(kept: Kept) -> None:
+    kept.file("new").write_text("New.\n")
+    again = Kept(kept.directory)
+    assert reconciled(again) == Reconciled(adopted=("new",))

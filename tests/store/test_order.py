@@ -1,0 +1,195 @@
+"""The order of a write, call by call. Law: nothing is promised before what it rests on is durable (SPEC 4)."""
+
+from pathlib import Path
+
+import pytest
+
+from memd.store import Reconcile, cached
+from support.disks import FastDisk
+from support.stores import Kept, forget, opened, save
+
+
+class Log(FastDisk):
+    """Keeps the calls that write, each as `call what`: an object, a note, a directory or a file by its name."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self.directory = directory
+        self.calls: list[str] = []
+        self.staged: dict[str, str] = {}
+
+    def step(self, call: str, path: Path) -> None:
+        super().step(call, path)
+        if call in ("fsync", "rename", "unlink", "truncate", "mkdir"):
+            self.calls.append(f"{call} {self.what(path)}")
+
+    def what(self, path: Path) -> str:
+        if path == self.directory:
+            return "store"
+        if path.suffix == ".tmp":
+            return f"staged {path.parent.name}"
+        return "object" if path.parent.name == "objects" else path.name
+
+
+@pytest.fixture
+def kept(room: Path) -> Kept:
+    """A store of one note of two versions, its calls from now on logged."""
+    kept = opened(room / "store", Log(room / "store"))
+    kept.saved("alpha", "One.")
+    kept.saved("alpha", "Two.")
+    calls(kept).clear()
+    return kept
+
+
+def calls(kept: Kept) -> list[str]:
+    """What the store has asked of the disk."""
+    assert isinstance(kept.disk, Log)
+    return kept.disk.calls
+
+
+def test_a_save_syncs_what_it_renames_and_the_directories_before_the_journal(kept: Kept) -> None:
+    kept.saved("beta", "Three.")
+    assert calls(kept) == [
+        "fsync staged objects",
+        "fsync staged store",
+        "fsync staged store",
+        "fsync staged store",
+        "rename object",
+        "rename beta.md",
+        "rename MEMORY.md",
+        "rename usage.json",
+        "fsync objects",
+        "fsync store",
+        "fsync ops.jsonl",
+    ]
+
+
+def test_the_first_save_makes_its_names_durable_before_it_writes_the_journal(room: Path) -> None:
+    log = Log(room / "store")
+    kept = Kept(room / "store", log)
+    kept.saved("alpha", "One.")
+    assert log.calls == [
+        "mkdir store",
+        f"fsync {room.name}",
+        "mkdir objects",
+        "fsync store",
+        "fsync staged objects",
+        "fsync staged store",
+        "fsync staged store",
+        "fsync staged store",
+        "rename object",
+        "fsync ops.jsonl",
+        "rename alpha.md",
+        "rename MEMORY.md",
+        "rename usage.json",
+        "fsync objects",
+        "fsync store",
+        "fsync ops.jsonl",
+    ]
+
+
+def test_a_forget_removes_file_row_count_and_objects_and_only_then_says_so(kept: Kept) -> None:
+    kept.do(forget("alpha"))
+    assert calls(kept) == [
+        "fsync staged store",
+        "fsync staged store",
+        "unlink alpha.md",
+        "rename MEMORY.md",
+        "rename usage.json",
+        "fsync store",
+        "unlink object",
+        "unlink object",
+        "fsync objects",
+        "fsync ops.jsonl",
+    ]
+
+
+def test_a_forget_removes_the_heads_object_first(kept: Kept) -> None:
+    head = kept.entries["alpha"].hash.removeprefix("sha256:")
+    kept.do(forget("alpha"))
+    removed = [name for call, name in kept.disk.log if call == "unlink" and len(name) == 64]  # type: ignore[attr-defined]
+    assert removed[0] == head
+
+
+def test_a_hand_edit_is_an_object_and_journaled_before_it_is_replaced(kept: Kept) -> None:
+    kept.file("alpha").write_text("By hand.\n")
+    kept.saved("alpha", "Three.")
+    done = calls(kept)
+    assert done.count("fsync ops.jsonl") == 2
+    assert done.index("rename object") < done.index("fsync objects") < done.index("fsync ops.jsonl")
+    assert done.index("fsync ops.jsonl") < done.index("rename alpha.md")
+    assert kept.ops("alpha") == ["save", "save", "edit/hand", "save"]
+
+
+def test_a_hand_edit_is_taken_in_before_a_forget_too(kept: Kept) -> None:
+    kept.file("alpha").write_text("By hand.\n")
+    kept.do(forget("alpha"))
+    assert calls(kept).index("fsync ops.jsonl") < calls(kept).index("unlink alpha.md")
+    assert kept.ops("alpha") == ["save", "save", "edit/hand", "forget"]
+
+
+def test_a_version_that_lost_its_object_gets_one_before_it_is_replaced(kept: Kept) -> None:
+    head = kept.entries["alpha"].hash.removeprefix("sha256:")
+    (kept.directory / "objects" / head).unlink()
+    kept.saved("alpha", "Three.")
+    done = calls(kept)
+    assert done.count("rename object") == 2
+    assert done.index("fsync objects") < done.index("rename alpha.md")
+    assert kept.store.verify() == ()
+
+
+def test_a_batch_is_one_commit(kept: Kept) -> None:
+    kept.commit(*(save(f"note-{number}", f"Number {number}.") for number in range(10)))
+    done = calls(kept)
+    assert done.count("fsync ops.jsonl") == done.count("fsync store") == done.count("fsync objects") == 1
+    assert done.count("rename MEMORY.md") == 1
+    assert max(i for i, call in enumerate(done) if call.startswith("fsync staged")) < done.index("rename object")
+
+
+def test_a_reconcile_that_finds_nothing_writes_nothing(kept: Kept) -> None:
+    kept.do(Reconcile())
+    assert calls(kept) == []
+
+
+def test_a_save_asks_no_more_of_the_disk_when_there_are_more_notes(room: Path) -> None:
+    kept = opened(room / "store")
+    counts = []
+    for size in (10, 300):
+        kept.commit(*(save(f"note-{number}", "One.") for number in range(size)))
+        kept.do(Reconcile())
+        disk = kept.disk
+        assert isinstance(disk, FastDisk)
+        disk.log.clear()
+        kept.saved("note-7", f"Of {size}.")
+        counts.append(sum(call != "read" for call, _ in disk.log))  # a young file is read once more
+    assert counts[0] == counts[1]
+
+
+def test_a_reconcile_reads_no_note_whose_stamp_is_the_same_and_old(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = opened(room / "store")
+    kept.commit(*(save(f"note-{number}", "One.") for number in range(30)))
+    kept.do(Reconcile())
+    disk = kept.disk
+    assert isinstance(disk, FastDisk)
+    monkeypatch.setattr(cached, "YOUNG_NS", -3600 * 10**9)
+    kept.do(Reconcile())
+    assert [name for call, name in disk.log if call == "read"]
+    disk.log.clear()
+    kept.do(Reconcile())
+    assert [name for call, name in disk.log if call == "read"] == []
+
+
+def test_a_reconcile_reads_a_note_that_was_written_just_before_it_was_looked_at(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = opened(room / "store")
+    kept.saved("alpha", "One.")
+    disk = kept.disk
+    assert isinstance(disk, FastDisk)
+    monkeypatch.setattr(cached, "YOUNG_NS", 3600 * 10**9)
+    kept.do(Reconcile())
+    disk.log.clear()
+    kept.do(Reconcile())
+    assert ("read", "alpha.md") in disk.log

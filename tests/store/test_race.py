@@ -1,0 +1,217 @@
+"""Someone writes at the same moment. Law: no byte of theirs is lost, and what memd answers is true (SPEC section 4).
+
+The meddling comes right before a call of the disk, any call up to the rename that would overwrite it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from memd.errors import Busy, Conflict, NotFound
+from memd.store import Forgotten, Rebuild, Reconcile, Request, Saved
+from support.disks import FastDisk, InterferingDisk
+from support.stores import Kept, check_invariants, forget, holding, objects, opened, save, standing
+
+HAND = b"By a hand that was faster.\n"
+
+
+@pytest.fixture
+def directory(room: Path) -> Path:
+    """A store of two notes."""
+    kept = opened(room / "store")
+    kept.saved("alpha", "One.")
+    kept.saved("beta", "Two.")
+    return kept.directory
+
+
+def replaced(path: Path) -> None:
+    """What an editor does that writes beside the file and renames."""
+    fresh = path.with_name("editor.swp")
+    fresh.write_bytes(HAND)
+    fresh.rename(path)
+
+
+def rewritten(path: Path) -> None:
+    """What an editor does that writes the file in place."""
+    path.write_bytes(HAND)
+
+
+def test_an_edit_before_any_call_of_a_save_is_an_object_or_stands(directory: Path, room: Path) -> None:
+    calls = steps_of(directory, save("alpha", "Two."))
+    last = max(number for number, step in enumerate(calls) if step == ("rename", "alpha.md"))
+    for number in range(last):  # the rename itself is the moment that is left
+        at = fresh_copy(directory, room / f"save-{number}")
+        kept = meddled(at, number, partial(replaced, at / "alpha.md"))
+        kept.do(save("alpha", "Two."))
+        kept.do(Reconcile())
+        assert HAND in objects(at).values(), calls[number]
+        assert kept.ops("alpha") in (["save", "edit/hand", "save"], ["save", "save", "edit/hand"])
+        check_invariants(at)
+
+
+def test_an_edit_after_the_rename_is_seen_by_the_next_look(directory: Path, room: Path) -> None:
+    calls = steps_of(directory, save("alpha", "Two."))
+    first = max(number for number, step in enumerate(calls) if step == ("rename", "alpha.md")) + 1
+    for number in range(first, len(calls)):
+        for edit in (replaced, rewritten):
+            at = fresh_copy(directory, room / f"{edit.__name__}-{number}")
+            kept = meddled(at, number, partial(edit, at / "alpha.md"))
+            kept.do(save("alpha", "Two."))
+            kept.do(Reconcile())
+            assert (at / "alpha.md").read_bytes() == HAND, calls[number]
+            assert kept.ops("alpha") == ["save", "save", "edit/hand"]
+            assert kept.entries["alpha"].hook == HAND.decode().strip()
+            check_invariants(at)
+
+
+def test_an_edit_of_the_same_length_after_the_rename_is_seen(directory: Path, room: Path) -> None:
+    calls = steps_of(directory, save("alpha", "Two."))
+    first = max(number for number, step in enumerate(calls) if step == ("rename", "alpha.md")) + 1
+    for number in range(first, len(calls)):
+        at = fresh_copy(directory, room / str(number))
+
+        def swap(path: Path = at / "alpha.md") -> None:
+            path.write_bytes(path.read_bytes().replace(b"Two.", b"Own."))
+
+        kept = meddled(at, number, swap)
+        kept.do(save("alpha", "Two."))
+        kept.do(Reconcile())
+        assert kept.ops("alpha") == ["save", "save", "edit/hand"], calls[number]
+
+
+def test_an_edit_before_any_call_of_a_forget_goes_with_the_note_or_stands(directory: Path, room: Path) -> None:
+    calls = steps_of(directory, forget("alpha"))
+    last = calls.index(("unlink", "alpha.md"))
+    for number in range(last):
+        at = fresh_copy(directory, room / f"forget-{number}")
+        kept = meddled(at, number, partial(replaced, at / "alpha.md"))
+        assert isinstance(kept.do(forget("alpha")), Forgotten)
+        kept.do(Reconcile())
+        assert standing(at).keys() == {"beta"}
+        assert holding(at, HAND.strip()) == [], calls[number]
+        assert holding(at, b"One.") == []
+        check_invariants(at)
+
+
+def test_a_new_note_that_a_hand_makes_at_the_same_moment(directory: Path, room: Path) -> None:
+    calls = steps_of(directory, save("new", "New."))
+    last = calls.index(("rename", "new.md"))
+    for number in range(last):
+        at = fresh_copy(directory, room / str(number))
+        kept = meddled(at, number, partial(replaced, at / "new.md"))
+        kept.do(save("new", "New."))
+        assert HAND in objects(at).values(), calls[number]
+        assert kept.ops("new") == ["adopt/hand", "save"]
+        assert b"New." in (at / "new.md").read_bytes()
+        check_invariants(at)
+
+
+def test_a_new_note_that_must_not_exist_and_does_by_now(directory: Path) -> None:
+    kept = opened(directory)
+    kept.use(InterferingDisk(lambda call, _: call == "fsync", lambda: replaced(directory / "new.md")))
+    [outcome] = kept.commit(save("new", "New.", expect=None))
+    assert isinstance(outcome, Conflict)
+    assert (directory / "new.md").read_bytes() == HAND
+    assert kept.ops("new") == ["adopt/hand"]
+    check_invariants(directory)
+
+
+def test_a_note_that_goes_at_the_same_moment_is_saved_all_the_same(directory: Path, room: Path) -> None:
+    calls = steps_of(directory, save("alpha", "Two."))
+    last = max(number for number, step in enumerate(calls) if step == ("rename", "alpha.md"))
+    for number in range(last):
+        at = fresh_copy(directory, room / str(number))
+        kept = meddled(at, number, (at / "alpha.md").unlink)
+        saved = kept.do(save("alpha", "Two."))
+        assert isinstance(saved, Saved)
+        assert b"Two." in (at / "alpha.md").read_bytes()
+        check_invariants(at)
+
+
+def test_a_note_that_goes_at_the_same_moment_is_forgotten_once(directory: Path, room: Path) -> None:
+    calls = steps_of(directory, forget("alpha"))
+    for number in range(calls.index(("unlink", "alpha.md")) + 1):
+        at = fresh_copy(directory, room / str(number))
+        kept = meddled(at, number, (at / "alpha.md").unlink)
+        [outcome] = kept.commit(forget("alpha"))
+        assert isinstance(outcome, Forgotten | NotFound)
+        assert kept.ops("alpha") in (["save", "forget"], ["save", "forget/hand"])
+        check_invariants(at)
+
+
+def test_a_rebuild_does_not_overwrite_what_came_back_meanwhile(directory: Path, room: Path) -> None:
+    def first(at: Path) -> None:
+        (at / "alpha.md").unlink()
+
+    calls = steps_of(directory, Rebuild(), first)
+    for number in range(calls.index(("rename", "alpha.md"))):
+        at = fresh_copy(directory, room / str(number))
+        kept = meddled(at, number, partial(replaced, at / "alpha.md"), first)
+        kept.do(Rebuild())
+        assert (at / "alpha.md").read_bytes() == HAND, calls[number]
+
+
+def test_a_plan_that_is_given_up_leaves_no_text_behind(directory: Path) -> None:
+    first, second = b"The first edit.\n", b"The second edit.\n"
+    path = directory / "alpha.md"
+    kept = opened(directory)
+    path.write_bytes(first)
+    kept.use(InterferingDisk(lambda call, _: call == "fsync", lambda: path.write_bytes(second)))
+    kept.saved("alpha", "Two.")
+    assert kept.ops("alpha") in (["save", "edit/hand", "save"], ["save", "edit/hand", "edit/hand", "save"])
+    check_invariants(directory)
+    kept.do(forget("alpha"))
+    assert holding(directory, b"edit.") == []
+
+
+def test_a_note_that_never_holds_still_is_busy_and_loses_nothing(directory: Path) -> None:
+    numbers = iter(range(10_000))
+    path = directory / "alpha.md"
+    disk = InterferingDisk(
+        lambda call, _: call == "fsync", lambda: path.write_bytes(b"Edit %d.\n" % next(numbers)), times=10_000
+    )
+    kept = opened(directory, disk)
+    [outcome] = kept.commit(save("alpha", "Two."))
+    assert isinstance(outcome, Busy)
+    disk.times = 0
+    stands = path.read_bytes()
+    kept.do(Reconcile())
+    assert path.read_bytes() == stands
+    assert kept.ops("alpha")[-1] == "edit/hand"
+    check_invariants(directory)
+    kept.saved("alpha", "Three.")
+
+
+# -- how -------------------------------------------------------------------------------------------------------------
+
+
+def fresh_copy(directory: Path, at: Path) -> Path:
+    """A copy of a store."""
+    (at / "objects").mkdir(parents=True)
+    for path in directory.rglob("*"):
+        if path.is_file():
+            (at / path.relative_to(directory)).write_bytes(path.read_bytes())
+    return at
+
+
+def steps_of(directory: Path, request: Request, first: Callable[[Path], object] = str) -> list[tuple[str, str]]:
+    """The calls a request makes on a copy of the store, in order; `first` is done to it once it is open."""
+    kept = opened(fresh_copy(directory, directory.with_name("steps")))
+    first(kept.directory)
+    disk = FastDisk()
+    kept.use(disk)
+    kept.do(request)
+    return disk.log
+
+
+def meddled(
+    directory: Path, number: int, meddle: Callable[[], object], first: Callable[[Path], object] = str
+) -> Kept:
+    """A store, open, into which someone meddles right before the call of that number from now."""
+    kept = opened(directory)
+    first(directory)
+    disk = InterferingDisk(lambda *_: len(disk.log) == number + 1, meddle)
+    kept.use(disk)
+    return kept
