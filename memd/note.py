@@ -6,6 +6,7 @@ Pure: bytes and strings in, structs and bytes out. SPEC section 2.
 import json
 import re
 import unicodedata
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Literal
 
@@ -573,6 +574,38 @@ _IS_SLUG = re.compile(r"[a-z0-9]++(?:-[a-z0-9]++)*+")
 _LONG_GAP = re.compile(r"[\x00-/:-@\[-`{-\x7f]+(?=[\x00-/:-@\[-`{-\x7f])")
 _SLUG_INPUT = 2048  # characters; ordering combining marks takes the square of a run's length
 _DERIVED_WORDS = 5
+
+
+def renamed(raw: bytes, name: str) -> bytes:
+    """A note's bytes with its `name` line saying `name`, and nothing else changed (SPEC 7, `memory.rename`).
+
+    As they are where there is no such line to change: no block, one that never closes, a block of JSON, bytes
+    that are not UTF-8. The file's stem is the name in any case.
+    """
+    try:
+        lines = raw.decode().split("\n")
+    except UnicodeDecodeError:
+        return raw
+    end = next((at for at, line in enumerate(lines) if at and line.rstrip() == "---"), 0)
+    if lines[0].removeprefix("\ufeff").strip() != "---" or not end:
+        return raw
+    block = _with_name(lines[1:end], f"name: {plain_or_quoted(name)}")
+    return "\n".join([lines[0], *block, *lines[end:]]).encode()
+
+
+def _with_name(block: list[str], name_line: str) -> Iterator[str]:
+    """A block's lines, each `name` key's value replaced; the indented lines of the old value go with it."""
+    inside = False
+    for line in block:
+        if line.startswith("name:"):
+            inside = True
+            yield name_line + "\r" * line.endswith("\r")
+        elif line[:1] in (" ", "\t") and line.strip():
+            if not inside:
+                yield line
+        else:
+            inside = inside and line[:1] in ("", "\r", "#")
+            yield line
 
 
 def slug(text: str) -> str:

@@ -62,6 +62,13 @@ def origin_text(repo: Path) -> bytes:
     return os.fsencode(repo) + b"\n"
 
 
+def origin_of(store: Path) -> Path | None:
+    """The canonical path a store belongs to; None when nobody has claimed it, or what says so does not read."""
+    raw = _read_small(origin_file(store))
+    named = (raw or b"").removesuffix(b"\n")
+    return Path(os.fsdecode(named)) if named else None
+
+
 def place(cwd: str) -> Path:
     """The directory that a request names. Errors: Refused (field `cwd`), without the path (SPEC 7)."""
     path = Path(cwd)
@@ -105,6 +112,11 @@ def key(repo: Path) -> str:
     """
     plain = _plain(repo)
     return plain if _size(plain) <= KEY_BYTES else key_when_taken(repo)
+
+
+def is_key(text: str) -> bool:
+    """Whether a text can be the key of a store: one name of a directory, and no way out of it."""
+    return text not in ("", ".", "..") and "/" not in text and "\0" not in text and _size(text) <= KEY_BYTES + 9
 
 
 def key_when_taken(repo: Path) -> str:

@@ -117,10 +117,78 @@ class ShowParams(PlaceParams, kw_only=True, frozen=True):
     scope: Scope | None = None
 
 
+class DiffParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.diff`. `from` None means the version before `to`, `to` None the current text."""
+
+    name: str
+    from_: str | None = field(name="from", default=None)
+    to: str | None = None
+    scope: Scope | None = None
+
+
+class RestoreParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.restore`: the version of this hash becomes the note's text again."""
+
+    name: str
+    hash: str
+    scope: Scope | None = None
+
+
+class RenameParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.rename`: the note gets the name `to`, in the same store."""
+
+    name: str
+    to: str
+    scope: Scope | None = None
+
+
+class MoveParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.move`: the note goes to the store of `scope`."""
+
+    name: str
+    scope: Scope
+
+
+class ImportParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.import`: copies of the notes of a directory here.
+
+    `dry_run` only tells what would be done. A caller that shows progress asks for `limit` files at a time, in name
+    order, `after` the last file of the answer before.
+    """
+
+    dir: str
+    dry_run: bool = False
+    limit: Limit | None = None
+    after: str | None = None
+
+
+class StoreListParams(Params, kw_only=True, frozen=True):
+    """`store.list`. `cwd`, an absolute path, says which store is marked `current`."""
+
+    cwd: str | None = None
+
+
+class StoreAdoptParams(PlaceParams, kw_only=True, frozen=True):
+    """`store.adopt`: the notes of the store `key` come into the caller's repository store."""
+
+    key: str
+    dry_run: bool = False
+
+
+class RebuildParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.rebuild`. `dry_run` only tells what would be done."""
+
+    dry_run: bool = False
+
+
 class ReconcileParams(PlaceParams, kw_only=True, frozen=True):
-    """`memory.reconcile`. `accept` carries out the deletions that a suspended store holds back."""
+    """`memory.reconcile`. `accept` carries out the deletions that a suspended store holds back.
+
+    `dry_run` only tells what would be done now.
+    """
 
     accept: bool = False
+    dry_run: bool = False
 
 
 class HelloParams(Params, kw_only=True, frozen=True):
@@ -266,6 +334,90 @@ class ShowReply(Reply, kw_only=True, frozen=True):
     markdown: str
     current: bool
     redacted: bool = False
+
+
+class DiffReply(Reply, kw_only=True, frozen=True):
+    """`memory.diff`: two versions by hash and their unified diff, empty when they are one."""
+
+    name: str
+    scope: Scope
+    from_: str = field(name="from")
+    to: str
+    diff: str
+    redacted: bool = False
+
+
+class RestoreReply(Reply, kw_only=True, frozen=True):
+    """`memory.restore`: the note as it stands again."""
+
+    name: str
+    description: str
+    scope: Scope
+    hash: str
+    pointer: Pointer
+    redacted: bool = False
+
+
+class RenameReply(Reply, kw_only=True, frozen=True):
+    """`memory.rename` and `memory.move`: the note under its new name or in its new store, and where it was."""
+
+    name: str
+    scope: Scope
+    hash: str
+    was: str
+    was_scope: Scope
+    pointer: Pointer
+
+
+class Skipped(Reply, kw_only=True, frozen=True):
+    """A file that an import left out, and why."""
+
+    file: str
+    reason: str
+
+
+class ImportReply(Reply, kw_only=True, frozen=True):
+    """`memory.import`: names imported and updated, files skipped; `next` is the `after` of the next call, if any."""
+
+    imported: tuple[str, ...]
+    updated: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+    total: int
+    next: str | None = None
+
+
+class StoreRow(Reply, kw_only=True, frozen=True):
+    """One store of the home. `key` None is the global store; `origin_exists` None: nobody has claimed it."""
+
+    key: str | None
+    scope: Scope
+    notes: int
+    origin_exists: bool | None
+    current: bool
+
+
+class StoreListReply(Reply, kw_only=True, frozen=True):
+    """`store.list`: the global store, then the repositories' by key."""
+
+    stores: tuple[StoreRow, ...]
+
+
+class StoreAdoptReply(Reply, kw_only=True, frozen=True):
+    """`store.adopt`: the names under which the notes arrived, and those that were here already, byte for byte."""
+
+    adopted: tuple[str, ...]
+    renamed: dict[str, str]
+    identical: tuple[str, ...]
+    left: int
+
+
+class DiscoverReply(Reply, kw_only=True, frozen=True):
+    """`rpc.discover`: an OpenRPC document."""
+
+    openrpc: str
+    info: dict[str, object]
+    methods: list[dict[str, object]]
+    components: dict[str, object]
 
 
 class StoreStats(Reply, kw_only=True, frozen=True):

@@ -5,18 +5,23 @@ SPEC section 1: a place is the repository's store, found from the caller's `cwd`
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
+import anyio
+import anyio.to_thread
+
 import memd_client
-from memd import paths
+from memd import note, paths
 from memd.config import Config
 from memd.errors import MemdError
+from memd.fs import Disk
 from memd.live.runtime import Runtime
 from memd.live.stores import LiveStore
 from memd.note import Scope
-from memd.store import Store
+from memd.store import Author, Saved, Store, transfer
 
 
 class Place(NamedTuple):
@@ -32,6 +37,24 @@ class Place(NamedTuple):
     def store(self, scope: Scope) -> LiveStore:
         """The store of a scope."""
         return self.repo if scope is Scope.REPO else self.everywhere
+
+
+class StoreFacts(NamedTuple):
+    """A store as its directory tells of it; `key` is None for the global one, `origin` for one nobody claimed."""
+
+    key: str | None
+    directory: Path
+    origin: Path | None
+
+    @property
+    def origin_exists(self) -> bool | None:
+        """Whether the path the store belongs to is still there; None where nobody has claimed it."""
+        return None if self.origin is None else self.origin.exists()
+
+    @property
+    def notes(self) -> int:
+        """How many notes it holds."""
+        return count_notes(self.directory)
 
 
 class Library:
@@ -69,6 +92,37 @@ class Library:
         if store.opened:
             self._opened[store.directory] = store
 
+    async def move(self, source: LiveStore, target: LiveStore, name: str, author: Author) -> Saved:
+        """Move a note between two stores, both held from first to last, locked in path order so that no two moves
+        wait for each other. Errors: whatever refuses it; then the note is where it was.
+        """
+        first, second = sorted((source, target), key=lambda store: store.directory)
+        async with first.lock, second.lock:
+            with anyio.CancelScope(shield=True):
+                moved = await anyio.to_thread.run_sync(transfer.move, source.store, target.store, name, author)
+            source.apply(moved.source)
+            target.apply(moved.target)
+        self.keep(target)
+        if isinstance(moved.outcome, MemdError):
+            raise moved.outcome
+        return moved.outcome
+
+    def survey(self) -> list[StoreFacts]:
+        """Every store under the home, the global one first; a blocking look at the directories."""
+        found = [StoreFacts(None, paths.global_store(self.home), None)]
+        for key in sorted(entry.name for entry in directories(paths.projects(self.home))):
+            directory = paths.repo_store(self.home, key)
+            if directory.is_dir():
+                found.append(StoreFacts(key, directory, paths.origin_of(directory)))
+        return [facts for facts in found if facts.directory.is_dir()]
+
+    def by_key(self, key: str) -> LiveStore | None:
+        """The repository store of a key; None when this home has none."""
+        if not paths.is_key(key):
+            return None
+        directory = paths.repo_store(self.home, key)
+        return self._at(directory, Scope.REPO, paths.origin_of(directory)) if directory.is_dir() else None
+
     async def rescan(self) -> None:
         """Look at every opened store once, since events can be missed (SPEC 5)."""
         for store in list(self._opened.values()):
@@ -102,8 +156,20 @@ class Library:
             blocking = Store(
                 directory,
                 origin=origin,
+                reserve=self.home / ".reserve",
                 lock_timeout=self.config.lock_timeout_s,
                 settle_s=self.config.settle_ms / 1000,
             )
             store = self._known[directory] = LiveStore(scope, blocking)
         return store
+
+
+def directories(path: Path) -> Iterator[Path]:
+    """The directories in a directory; none when it is not there."""
+    if path.is_dir():
+        yield from (entry for entry in path.iterdir() if entry.is_dir())
+
+
+def count_notes(directory: Path) -> int:
+    """How many files of a store are notes."""
+    return sum(note.is_note_name(seen.name) and seen.regular for seen in Disk().scan(directory))

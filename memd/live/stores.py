@@ -195,6 +195,27 @@ class LiveStore:
             await self.try_reconcile()
         return raw, now
 
+    async def version_before(self, name: str, content_hash: str) -> str | None:
+        """The hash of the version before one of the note's; None for the first. Errors: NotFound for no version."""
+        versions = await self.inspect(partial(self.store.versions, name))
+        if content_hash not in versions:
+            raise NotFound("the note has no version of that hash; memory.log lists them")
+        at = versions.index(content_hash)
+        return versions[at - 1] if at else None
+
+    async def text_of(self, entry: Entry, content_hash: str) -> bytes:
+        """The text of one version, the current one from the note's file. Errors: NotFound."""
+        if content_hash == entry.hash:
+            return (await self.current(entry))[0]
+        return await self.version(entry.name, content_hash)
+
+    async def preview(self, request: Request, kind: type[T]) -> T:
+        """What a request would do now, doing nothing. Errors: whatever would refuse it."""
+        outcome = await self.inspect(partial(self.store.preview, request))
+        if not isinstance(outcome, kind):
+            raise TypeError(kind)
+        return outcome
+
     async def version(self, name: str, content_hash: str) -> bytes:
         """One version's text. Errors: NotFound when the note has no such version or its object is gone."""
         return await self.inspect(partial(self.store.read_version, name, content_hash))

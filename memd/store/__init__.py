@@ -4,6 +4,9 @@ See `store.Store`; the requests and what they answer are in `model`. SPEC sectio
 """
 
 from memd.store.model import (
+    Adopt,
+    Adopted,
+    Arrival,
     Author,
     Blocked,
     Change,
@@ -14,14 +17,21 @@ from memd.store.model import (
     Finding,
     Forget,
     Forgotten,
+    Leave,
+    Left,
     Outcome,
+    Put,
     Rebuild,
     Rebuilt,
     Reconcile,
     Reconciled,
+    Rename,
     Request,
+    Restore,
     Save,
     Saved,
+    Take,
+    Taken,
     View,
 )
 from memd.store.state import JOURNAL
@@ -29,6 +39,9 @@ from memd.store.store import Store
 
 __all__ = [
     "JOURNAL",
+    "Adopt",
+    "Adopted",
+    "Arrival",
     "Author",
     "Blocked",
     "Change",
@@ -39,14 +52,21 @@ __all__ = [
     "Finding",
     "Forget",
     "Forgotten",
+    "Leave",
+    "Left",
     "Outcome",
+    "Put",
     "Rebuild",
     "Rebuilt",
     "Reconcile",
     "Reconciled",
+    "Rename",
     "Request",
+    "Restore",
     "Save",
     "Saved",
     "Store",
+    "Take",
+    "Taken",
     "View",
 ]

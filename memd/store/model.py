@@ -85,6 +85,59 @@ class Count(msgspec.Struct, frozen=True):
     author: Author
 
 
+class Restore(msgspec.Struct, frozen=True):
+    """Make an earlier version, byte for byte, the note's text again."""
+
+    name: str
+    hash: str
+    author: Author
+
+
+class Rename(msgspec.Struct, frozen=True):
+    """Give a note another name in the same store; its older versions go."""
+
+    name: str
+    to: str
+    author: Author
+
+
+class Take(msgspec.Struct, frozen=True):
+    """Give a note's text as it stands, a hand edit journaled first."""
+
+    name: str
+
+
+class Put(msgspec.Struct, frozen=True):
+    """Write a text under a name that nothing holds yet, as a save."""
+
+    name: str
+    raw: bytes
+    author: Author
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """A text that comes from elsewhere; `row` is the line of MEMORY.md that listed it there, if one did."""
+
+    name: str
+    raw: bytes
+    row: str | None = None
+
+
+class Adopt(msgspec.Struct, frozen=True):
+    """Take texts from elsewhere in, keeping their bytes. A taken name is updated, or else gets `-2`, `-3`, …"""
+
+    arrivals: tuple[Arrival, ...]
+    author: Author
+    updates: bool
+
+
+class Leave(msgspec.Struct, frozen=True):
+    """Forget notes, by name and hash, that are safe elsewhere; one that changed meanwhile stays."""
+
+    notes: tuple[tuple[str, str], ...]
+    author: Author
+
+
 class Reconcile(msgspec.Struct, frozen=True):
     """Take in what differs from the journal (SPEC 5); `accept` carries out the deletions a guard holds back."""
 
@@ -95,7 +148,7 @@ class Rebuild(msgspec.Struct, frozen=True):
     """Restore what the journal holds and has not forgotten; recount usage; mend the index (SPEC 7)."""
 
 
-Request = Save | Forget | Count | Reconcile | Rebuild
+Request = Save | Forget | Count | Restore | Rename | Take | Put | Adopt | Leave | Reconcile | Rebuild
 
 
 # -- outcomes ---------------------------------------------------------------------------------------------------
@@ -121,6 +174,38 @@ class Forgotten(msgspec.Struct, frozen=True):
 
 class Counted(msgspec.Struct, frozen=True):
     """A read that is counted."""
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """A note's text and what is known of it."""
+
+    entry: Entry
+    raw: bytes
+
+
+class Adopted(msgspec.Struct, frozen=True):
+    """What became of each arrival, by its name: the name it has here; refused ones by their reason."""
+
+    adopted: dict[str, str]
+    updated: dict[str, str]
+    identical: dict[str, str]
+    refused: dict[str, str]
+
+    def then(self, later: "Adopted") -> "Adopted":
+        """What became of these and of later arrivals."""
+        return Adopted(
+            self.adopted | later.adopted,
+            self.updated | later.updated,
+            self.identical | later.identical,
+            self.refused | later.refused,
+        )
+
+
+class Left(msgspec.Struct, frozen=True):
+    """How many notes went, and how many stayed because they had changed."""
+
+    went: int
+    stayed: int
 
 
 class Reconciled(msgspec.Struct, frozen=True):
@@ -154,7 +239,7 @@ class Rebuilt(msgspec.Struct, frozen=True):
     broken_line: int | None
 
 
-Outcome = Saved | Forgotten | Counted | Reconciled | Rebuilt
+Outcome = Saved | Forgotten | Counted | Taken | Adopted | Left | Reconciled | Rebuilt
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from memd import paths
-from memd.errors import Busy, MemdError, NotFound, Storage, Suspended
+from memd.errors import Busy, MemdError, NotFound, Storage
 from memd.fs import Disk, LockTimeoutError, NotRegularError
 from memd.journal import Record
 from memd.settle import SETTLE
-from memd.store import checking, rebuilding, reconciling, saving, sweep, write
+from memd.store import checking, rebuilding, reconciling, sweep, write
 from memd.store.cached import unreadable
 from memd.store.model import (
     Change,
@@ -28,14 +28,14 @@ from memd.store.model import (
     Forget,
     Outcome,
     Rebuild,
-    Rebuilt,
     Reconcile,
     Reconciled,
     Request,
-    Save,
 )
 from memd.store.plan import Plan, TooSoonError
-from memd.store.state import LOCK, State, read_entry
+from memd.store.planning import makes_store, nowhere, plan_request, suspended
+from memd.store.reserve import Reserve
+from memd.store.state import LISTING, LOCK, USAGE, State, read_entry
 
 T = TypeVar("T")
 
@@ -44,6 +44,7 @@ COUNT_WAIT_S = 1.0
 REPLANS = 8
 """How often a batch is planned again because someone else wrote between look and rename."""
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
@@ -58,6 +59,7 @@ class Store:
     """The notes of one directory, and the only thing that writes there.
 
     `origin` is the canonical path the store belongs to, written down when the store is first opened (SPEC 1).
+    `reserve` is the file given up so that a forget works on a full disk (SPEC 4).
     `lock_timeout` and `settle_s` are seconds; `clock` gives unix seconds. A store whose directory is not there
     is empty, and made by the first save.
     """
@@ -67,6 +69,7 @@ class Store:
         directory: Path,
         *,
         origin: Path | None = None,
+        reserve: Path | None = None,
         disk: Disk | None = None,
         lock_timeout: float = 10.0,
         settle_s: float = SETTLE,
@@ -75,6 +78,7 @@ class Store:
         self.directory = directory
         self.origin = origin
         self.disk = disk or Disk()
+        self.reserve = None if reserve is None else Reserve(reserve, self.disk)
         self.lock_timeout = lock_timeout
         self.settle_s = settle_s
         self.clock = clock
@@ -145,7 +149,7 @@ class Store:
         try:
             if not self.directory.is_dir():
                 held = self.state.heads.live_count
-                if held or not any(isinstance(request, Save) for request in batch):
+                if held or not any(map(makes_store, batch)):
                     return self._committed(self._nowhere(batch, held))
                 self.disk.make_dirs(self.directory)
             with self._locked(self._patience(batch)):
@@ -153,9 +157,52 @@ class Store:
         except MemdError as error:
             outcomes += [error] * (len(batch) - len(outcomes))
         except OSError as error:
-            self._reload()
+            self.reload()
+            rest = batch[len(outcomes) :]
+            if error.errno in _FULL and self._gives_up_reserve(rest):
+                outcomes += self._forget_in_reserve(rest, storage(error))
             outcomes += [storage(error)] * (len(batch) - len(outcomes))
         return self._committed(outcomes)
+
+    def _gives_up_reserve(self, batch: Sequence[Request]) -> bool:
+        """Whether there is something to forget, and room was freed for it."""
+        forgets = any(isinstance(request, Forget) for request in batch)
+        return forgets and self.reserve is not None and self.reserve.give_up()
+
+    def _forget_in_reserve(self, batch: Sequence[Request], full: Storage) -> list[Outcome | MemdError]:
+        """Carry a batch's forgets out in the room the reserve left; all else waits for a disk that has some."""
+        forgotten: list[Outcome | MemdError] = []
+        forgets = [request for request in batch if isinstance(request, Forget)]
+        try:
+            with self._locked():
+                self._commit(forgets, forgotten)
+        except MemdError as error:
+            forgotten += [error] * (len(forgets) - len(forgotten))
+        except OSError as error:
+            self.reload()
+            forgotten += [storage(error)] * (len(forgets) - len(forgotten))
+        answers = iter(forgotten)
+        return [next(answers) if isinstance(request, Forget) else full for request in batch]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the store's lock for `commit_held`, its directory made. Errors: Busy, Suspended, OSError."""
+        if not self.directory.is_dir():
+            if self.state.heads.live_count:
+                raise suspended(self.state.heads.live_count)
+            self.disk.make_dirs(self.directory)
+        with self._locked():
+            yield
+
+    def commit_held(self, batch: Sequence[Request]) -> list[Outcome | MemdError]:
+        """What became of each request, the lock being held. Errors: Busy, Unreadable, OSError."""
+        outcomes: list[Outcome | MemdError] = []
+        self._commit(batch, outcomes)
+        return outcomes
+
+    def told(self) -> Committed:
+        """Every change since the last answer."""
+        return self._committed([])
 
     def _commit(self, batch: Sequence[Request], outcomes: list[Outcome | MemdError]) -> None:
         """Carry the batch out, in one plan unless a request has to wait for one before it; `outcomes` grows.
@@ -198,7 +245,14 @@ class Store:
             return False
         self.loaded = True
         self._untold.update({change.name: change for change in changes})
+        if plan.records and self.reserve is not None:
+            self.reserve.renew(self._rewrite_size())
         return True
+
+    def _rewrite_size(self) -> int:
+        """Bytes of the files that a forget writes anew."""
+        files = (self.directory / LISTING, self.directory / USAGE)
+        return sum(status.st_size for file in files if (status := self.disk.stat(file)) is not None)
 
     def _planned(self, plan: Plan, batch: Sequence[Request], taken: Reconciled) -> Planned:
         """Plan the requests in order, up to one that comes too soon."""
@@ -217,34 +271,18 @@ class Store:
     def _plan(self, plan: Plan, request: Request) -> Outcome | MemdError | None:
         """What becomes of one request, None for one that comes too soon."""
         try:
-            return self._plan_one(plan, request)
+            return plan_request(plan, request, self.settle_s)
         except MemdError as error:
             return error
         except TooSoonError:
             return None
-
-    def _plan_one(self, plan: Plan, request: Request) -> Outcome:
-        match request:
-            case Reconcile():
-                return reconciling.reconcile(plan, request, self.settle_s)
-            case Rebuild():
-                return rebuilding.rebuild(plan)
-        if plan.suspended:
-            raise suspended(len(plan.missing))
-        match request:
-            case Save():
-                return saving.save(plan, request)
-            case Forget():
-                return saving.forget(plan, request)
-            case Count():
-                return saving.count(plan, request)
 
     def _committed(self, outcomes: Sequence[Outcome | MemdError]) -> Committed:
         """These outcomes, with every change that no answer has told yet."""
         changes, self._untold = list(self._untold.values()), {}
         return Committed(list(outcomes), changes, self.state.view())
 
-    def _reload(self) -> None:
+    def reload(self) -> None:
         """Look at the disk again after a failed write, if it lets us; else the next write does."""
         self.loaded = False
         with suppress(OSError, MemdError), self._locked():
@@ -302,6 +340,29 @@ class Store:
 
         return self._inspect(look, self._gone())
 
+    def versions(self, name: str) -> tuple[str, ...]:
+        """The hashes of a note's versions, the oldest first. Errors: Busy, Unreadable, Storage."""
+        return self._inspect(lambda state: state.heads.versions(name), ())
+
+    def preview(self, request: Request) -> Outcome:
+        """What a request would do now, doing nothing. Errors: whatever would refuse it."""
+        held = self.state.heads.live_count
+        if not self.directory.is_dir() and (held or not makes_store(request)):
+            outcome = nowhere(request, held)
+            if isinstance(outcome, MemdError):
+                raise outcome
+            return outcome
+
+        def look(state: State) -> Outcome:
+            plan = Plan(state, self.clock())
+            if plan.behind or not plan.is_scanned():
+                reconciling.reconcile(plan, Reconcile(), self.settle_s)
+            return plan_request(plan, request, self.settle_s)
+
+        with self._looking():
+            self.state.read_journal()
+            return look(self.state)
+
     def _inspect(self, look: Callable[[State], T], nowhere: T) -> T:
         """What `look` finds in the state, caught up with the journal and held still by the lock if it can be had.
 
@@ -349,27 +410,7 @@ class Store:
             raise Busy(f"another process held the store's lock for {patience:g} s; try again") from None
 
 
-def nowhere(request: Request, held: int) -> Outcome | MemdError:
-    """What a request comes to where there is no directory; `held` is how many notes there were."""
-    match request:
-        case Reconcile():
-            return Reconciled(suspended=bool(held))
-        case Rebuild() if not held:
-            return Rebuilt(live=0, restored=0, forgotten=0, differ=(), missing=(), broken_line=None)
-        case Forget() | Count() if not held:
-            return NotFound(f"no note is named {request.name}")
-    return suspended(held)
-
-
 def storage(error: OSError) -> Storage:
     """The `storage` error of an operating-system failure: its words, no path."""
     reason = error.strerror or "the disk failed"
     return Storage(f"{reason}: nothing was acknowledged; mend the disk and try again")
-
-
-def suspended(missing: int) -> Suspended:
-    """The guard's refusal, with its remedies (SPEC 5)."""
-    return Suspended(
-        f"{missing} notes are gone from the store at once, so it is suspended; "
-        "`memctl rebuild` brings them back, `memctl reconcile --accept` lets them go"
-    )

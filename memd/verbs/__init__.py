@@ -9,7 +9,7 @@ from typing import Any
 
 from memd import protocol
 from memd.protocol import Verb
-from memd.verbs import care, daemon, notes, ranking, records
+from memd.verbs import arrivals, care, daemon, discover, moving, notes, ranking, records
 from memd.verbs.call import Call
 
 __all__ = ["VERBS", "Call"]
@@ -25,12 +25,21 @@ _TABLE: tuple[Verb[Call, Any, Any], ...] = (
     Verb("memory.stats", protocol.PlaceParams, protocol.StatsReply, records.stats),
     Verb("memory.check", protocol.PlaceParams, protocol.CheckReply, care.check),
     Verb("memory.verify", protocol.PlaceParams, protocol.CheckReply, care.verify),
-    Verb("memory.rebuild", protocol.PlaceParams, protocol.RebuildReply, care.rebuild),
+    Verb("memory.diff", protocol.DiffParams, protocol.DiffReply, moving.diff),
+    Verb("memory.restore", protocol.RestoreParams, protocol.RestoreReply, moving.restore),
+    Verb("memory.rename", protocol.RenameParams, protocol.RenameReply, moving.rename),
+    Verb("memory.move", protocol.MoveParams, protocol.RenameReply, moving.move),
+    Verb("memory.import", protocol.ImportParams, protocol.ImportReply, arrivals.import_notes),
+    Verb("store.list", protocol.StoreListParams, protocol.StoreListReply, arrivals.list_stores),
+    Verb("store.adopt", protocol.StoreAdoptParams, protocol.StoreAdoptReply, arrivals.adopt_store),
+    Verb("memory.rebuild", protocol.RebuildParams, protocol.RebuildReply, care.rebuild),
     Verb("memory.reconcile", protocol.ReconcileParams, protocol.ReconcileReply, care.reconcile),
     Verb("daemon.hello", protocol.HelloParams, protocol.HelloReply, daemon.hello),
     Verb("daemon.status", protocol.Params, protocol.StatusReply, daemon.status),
     Verb("daemon.stop", protocol.Params, protocol.StopReply, daemon.stop),
 )
 
-VERBS: Mapping[str, Verb[Call, Any, Any]] = MappingProxyType({verb.name: verb for verb in _TABLE})
+_DISCOVER: Verb[Call, Any, Any] = Verb("rpc.discover", protocol.Params, protocol.DiscoverReply, discover.of(_TABLE))
+
+VERBS: Mapping[str, Verb[Call, Any, Any]] = MappingProxyType({verb.name: verb for verb in (*_TABLE, _DISCOVER)})
 """Every verb by its wire name."""

@@ -5,8 +5,8 @@ SPEC section 7: exactly one of `session` and `cwd`, which `protocol` has made su
 
 from typing import TypeVar
 
-from memd import secrets
-from memd.errors import NotFound
+from memd import journal, secrets
+from memd.errors import NotFound, Refused
 from memd.live import Library, LiveStore, Place
 from memd.note import Scope
 from memd.protocol import PlaceParams
@@ -44,6 +44,21 @@ class Call:
         if not isinstance(outcome, kind):
             raise TypeError(kind)
         return outcome
+
+
+def person_only(params: PlaceParams) -> None:
+    """Refuse an agent (field `session`): these verbs are a person's (SPEC 7)."""
+    if params.session is not None:
+        raise Refused("session", "session: this verb is a person's; a person calls it with cwd", bound="cwd")
+
+
+def asked_hash(field: str, text: str) -> str:
+    """A hash a caller gave, with its prefix. Errors: Refused (that field)."""
+    parsed = journal.parse_hash(text)
+    if parsed is None:
+        bound = "sha256:<64 hex>"
+        raise Refused(field, f"{field}: 64 hex digits, with or without sha256:", bound=bound, got=len(text))
+    return parsed
 
 
 def shown(text: str) -> tuple[str, bool]:

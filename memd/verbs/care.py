@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Iterable
 import anyio
 
 from memd import protocol
-from memd.errors import Refused
 from memd.live import LiveStore
 from memd.protocol import (
     CheckReply,
     PlaceParams,
+    RebuildParams,
     RebuildReply,
     ReconcileParams,
     ReconcileReply,
@@ -21,7 +21,7 @@ from memd.protocol import (
     StoreReconcile,
 )
 from memd.store import Finding, Rebuild, Rebuilt, Reconcile, Reconciled
-from memd.verbs.call import Call
+from memd.verbs.call import Call, person_only
 
 CLOCK_S = 0.005
 """Seconds a wait goes on past its end, so that the wall clock the decision reads is past it too."""
@@ -73,14 +73,19 @@ def as_finding(store: LiveStore, finding: Finding) -> protocol.Finding:
     )
 
 
-async def rebuild(call: Call, params: PlaceParams) -> RebuildReply:
+async def rebuild(call: Call, params: RebuildParams) -> RebuildReply:
     """`memory.rebuild`, both stores. A person's verb. `ok` is false on a missing object or a broken chain."""
     person_only(params)
-    repo, everywhere = [
-        rebuilt_store(await call.write(store, Rebuild(), Rebuilt)) for store in await call.stores(params)
-    ]
+    repo, everywhere = [await rebuild_store(call, store, params) for store in await call.stores(params)]
     ok = not any(store.missing or store.broken_line for store in (repo, everywhere))
     return RebuildReply(ok=ok, repo=repo, global_=everywhere)
+
+
+async def rebuild_store(call: Call, store: LiveStore, params: RebuildParams) -> StoreRebuild:
+    """One store rebuilt, or what that would do."""
+    if params.dry_run:
+        return rebuilt_store(await store.preview(Rebuild(), Rebuilt))
+    return rebuilt_store(await call.write(store, Rebuild(), Rebuilt))
 
 
 def rebuilt_store(rebuilt: Rebuilt) -> StoreRebuild:
@@ -99,26 +104,30 @@ async def reconcile(call: Call, params: ReconcileParams) -> ReconcileReply:
     """`memory.reconcile`, both stores; what is not yet quiet is waited for once. `accept` is a person's."""
     if params.accept:
         person_only(params)
-    repo, everywhere = [await reconciled_store(call, store, accept=params.accept) for store in call.place(params)]
-    return ReconcileReply(repo=repo, global_=everywhere)
+    place = call.place(params)
+    return ReconcileReply(
+        repo=await reconciled_store(call, place.repo, params),
+        global_=await reconciled_store(call, place.everywhere, params),
+    )
 
 
-async def reconciled_store(call: Call, store: LiveStore, *, accept: bool) -> StoreReconcile:
+async def reconciled_store(call: Call, store: LiveStore, params: ReconcileParams) -> StoreReconcile:
     """Reconcile one store, and once more when something was not yet quiet (SPEC 5)."""
-    request = Reconcile(accept)
+    request = Reconcile(params.accept)
+    if params.dry_run:
+        return told(await store.preview(request, Reconciled))
     taken = await call.write(store, request, Reconciled)
     if taken.wait_until is not None:
         await anyio.sleep(max(0.0, taken.wait_until - time.time()) + CLOCK_S)
         taken = taken.then(await call.write(store, request, Reconciled))
+    return told(taken)
+
+
+def told(taken: Reconciled) -> StoreReconcile:
+    """One store's part of the reply."""
     return StoreReconcile(
         adopted=len(taken.adopted),
         edited=len(taken.edited),
         forgotten=len(taken.forgotten),
         suspended=taken.suspended,
     )
-
-
-def person_only(params: PlaceParams) -> None:
-    """Refuse an agent (field `session`): these verbs are a person's (SPEC 7)."""
-    if params.session is not None:
-        raise Refused("session", "session: this verb is a person's; a person calls it with cwd", bound="cwd")

@@ -5,8 +5,8 @@ SPEC section 7.
 
 import anyio
 
-from memd import draft, journal, note
-from memd.errors import MemdError, NotFound, Refused
+from memd import draft, note
+from memd.errors import MemdError, NotFound
 from memd.live import LiveStore
 from memd.protocol import (
     ForgetReply,
@@ -23,7 +23,7 @@ from memd.store import Count, Counted, Entry, Forget, Forgotten, Save, Saved
 from memd.store.saving import check_hash
 from memd.store.store import COUNT_WAIT_S
 from memd.verbs import lookup, ranking, receipt
-from memd.verbs.call import PERSON, Call, shown
+from memd.verbs.call import PERSON, Call, asked_hash, shown
 
 
 async def save(call: Call, params: SaveParams) -> SaveReply:
@@ -111,7 +111,7 @@ async def show(call: Call, params: ShowParams) -> ShowReply:
         raw, entry = await store.current(entry)
         wanted = entry.hash
     else:
-        wanted = asked_hash(params.hash)
+        wanted = asked_hash("hash", params.hash)
         raw = await store.version(entry.name, wanted)
     text = raw.decode(errors="replace")
     masked, was_masked = (text, False) if params.session is None else shown(text)
@@ -123,14 +123,6 @@ async def show(call: Call, params: ShowParams) -> ShowReply:
         current=wanted == entry.hash,
         redacted=was_masked,
     )
-
-
-def asked_hash(text: str) -> str:
-    """A hash a caller gave, with its prefix. Errors: Refused (field `hash`)."""
-    parsed = journal.parse_hash(text)
-    if parsed is None:
-        raise Refused("hash", "hash: 64 hex digits, with or without sha256:", bound="sha256:<64 hex>", got=len(text))
-    return parsed
 
 
 async def forget(call: Call, params: NameParams) -> ForgetReply:

@@ -92,9 +92,10 @@ async def log(call: Call, params: LogParams) -> LogReply:
 
 
 def wanted_names(stores: list[LiveStore], name: str) -> set[str]:
-    """The stems a name can mean: those that stand, and the name and slug of one that was forgotten."""
-    stems = {stem for store in stores for stem in lookup.stems(store, name)}
-    return stems | {name, note.slug(name)}
+    """The stems a name can mean: itself where it stands, else what slugs to the same, forgotten or not."""
+    if any(name in store.entries for store in stores):
+        return {name}
+    return {name, note.slug(name), *(stem for store in stores for stem in lookup.stems(store, name))}
 
 
 def timed(scope: Scope, records: list[Record]) -> Iterator[tuple[int, LogRecord]]:

@@ -1,0 +1,100 @@
+"""Diff, restore, rename and move. Law: a note is named exactly here, by its name or slug, and its bytes are kept.
+
+SPEC section 7.
+"""
+
+import difflib
+
+from memd import note
+from memd.errors import NotFound, Refused
+from memd.live import LiveStore
+from memd.protocol import (
+    DiffParams,
+    DiffReply,
+    MoveParams,
+    Pointer,
+    RenameParams,
+    RenameReply,
+    RestoreParams,
+    RestoreReply,
+)
+from memd.store import Author, Entry, Rename, Restore, Saved
+from memd.verbs import lookup
+from memd.verbs.call import Call, asked_hash, shown
+
+BY_RESTORE = Author(by="restore")
+BY_RENAME = Author(by="rename")
+
+
+async def diff(call: Call, params: DiffParams) -> DiffReply:
+    """`memory.diff`: two versions' texts, line by line; without hashes, the last change. Errors: NotFound."""
+    store, entry = exactly(await call.stores(params, params.scope), params.name)
+    to = entry.hash if params.to is None else asked_hash("to", params.to)
+    before = await store.version_before(entry.name, to) if params.from_ is None else asked_hash("from", params.from_)
+    old = b"" if before is None else await store.text_of(entry, before)
+    new = await store.text_of(entry, to)
+    lines = unified(old.decode(errors="replace"), new.decode(errors="replace"), before or "nothing", to)
+    shows, masked = (lines, False) if params.session is None else shown(lines)
+    return DiffReply(name=entry.name, scope=store.scope, from_=before or "", to=to, diff=shows, redacted=masked)
+
+
+def unified(old: str, new: str, old_name: str, new_name: str) -> str:
+    """The unified diff of two texts; a last line without a line end says so, as diff does."""
+    lines = difflib.unified_diff(
+        old.splitlines(keepends=True), new.splitlines(keepends=True), old_name[:19], new_name[:19]
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+async def restore(call: Call, params: RestoreParams) -> RestoreReply:
+    """`memory.restore`: an old version's exact bytes, as a save. Errors: NotFound, Suspended."""
+    store, entry = exactly(await call.stores(params, params.scope), params.name)
+    wanted = asked_hash("hash", params.hash)
+    saved = await call.write(store, Restore(entry.name, wanted, BY_RESTORE), Saved)
+    hook, masked = shown(saved.entry.hook)
+    return RestoreReply(
+        name=saved.entry.name,
+        description=hook,
+        scope=store.scope,
+        hash=saved.entry.hash,
+        pointer=Pointer(op="save", name=saved.entry.name, scope=store.scope, hash=saved.entry.hash),
+        redacted=masked,
+    )
+
+
+async def rename(call: Call, params: RenameParams) -> RenameReply:
+    """`memory.rename`: a save under the new name and a forget of the old one, in one commit. Errors: NotFound."""
+    store, entry = exactly(await call.stores(params, params.scope), params.name)
+    saved = await call.write(store, Rename(entry.name, params.to, BY_RENAME), Saved)
+    return renamed(saved.entry, store, entry.name, store)
+
+
+async def move(call: Call, params: MoveParams) -> RenameReply:
+    """`memory.move`: a save in the other store, then a forget in this one. Errors: NotFound, Refused."""
+    stores = await call.stores(params)
+    target = call.place(params).store(params.scope)
+    source, entry = exactly([store for store in stores if store is not target], params.name)
+    saved = await call.library.move(source, target, entry.name, BY_RENAME)
+    return renamed(saved.entry, target, entry.name, source)
+
+
+def renamed(entry: Entry, store: LiveStore, was: str, was_in: LiveStore) -> RenameReply:
+    """The reply that tells where a note is now and where it was."""
+    return RenameReply(
+        name=entry.name,
+        scope=store.scope,
+        hash=entry.hash,
+        was=was,
+        was_scope=was_in.scope,
+        pointer=Pointer(op="save", name=entry.name, scope=store.scope, hash=entry.hash),
+    )
+
+
+def exactly(stores: list[LiveStore], name: str) -> tuple[LiveStore, Entry]:
+    """The note of that name or slug, repo first. Errors: Refused (field `name`) for no name, NotFound."""
+    if not note.slug(name) and not name.strip():
+        raise Refused("name", "name: empty; give the note's name", bound="a name or slug", got=name)
+    found = lookup.named(stores, name)
+    if found is None:
+        raise NotFound("no note has that name or slug here; memory.list tells the names")
+    return found
