@@ -197,12 +197,12 @@ def _postings(segment: _Segment, key: str) -> tuple[_Ints, _Ints]:
 def _score_part(part: _Part, query: Iterable[tuple[str, float]], mean: float) -> _Floats:
     segment = part.segment
     scores = np.zeros(len(segment.names))
-    norms = (1 - B + B * segment.lengths / mean) * K1
     for key, weight in query:
         docs, counts = _postings(segment, key)
         if len(docs):
             tf = counts.astype(np.float64)
-            np.add.at(scores, docs, weight * tf / (tf + norms[docs]))
+            # Each document stands once in a posting, so that adding by index adds to each once.
+            scores[docs] += weight * tf / (tf + (1 - B + B * segment.lengths[docs] / mean) * K1)
     if part.alive is not None:
         scores *= part.alive
     return scores

@@ -114,6 +114,30 @@ def key(repo: Path) -> str:
     return plain if _size(plain) <= KEY_BYTES else key_when_taken(repo)
 
 
+def ways(cwd: str, repo: Path) -> tuple[str, ...]:
+    """The paths that `canonical_repo` was decided by: `cwd`, and the real directories up to `repo` or the root."""
+    found = [cwd]
+    directory = os.path.realpath(cwd).rstrip("/")
+    while True:
+        if os.path.isfile(f"{directory}/.git"):
+            found.append(f"{directory}/.git")
+        found.append(directory or "/")
+        if not directory or directory == str(repo):
+            return tuple(found)
+        directory = directory.rpartition("/")[0]
+
+
+def evidence(ways: tuple[str, ...]) -> list[tuple[int, int, int]] | None:
+    """What stands at these paths: while it is the same, so is what was decided by it. None when one is gone.
+
+    A `.git` that comes or goes changes its directory's time, a symlink that turns elsewhere what stands at `cwd`.
+    """
+    try:
+        return [(status.st_dev, status.st_ino, status.st_mtime_ns) for status in map(os.stat, ways)]
+    except (OSError, ValueError):
+        return None
+
+
 def is_key(text: str) -> bool:
     """Whether a text can be the key of a store: one name of a directory, and no way out of it."""
     return text not in ("", ".", "..") and "/" not in text and "\0" not in text and _size(text) <= KEY_BYTES + 9

@@ -23,6 +23,9 @@ from memd.live.stores import LiveStore
 from memd.note import Scope
 from memd.store import Author, Saved, Store, transfer
 
+PLACES_MAX = 256
+"""Places remembered; a daemon that served more begins anew."""
+
 
 class Place(NamedTuple):
     """Where a caller is: the two stores it sees, in the order they are searched."""
@@ -37,6 +40,14 @@ class Place(NamedTuple):
     def store(self, scope: Scope) -> LiveStore:
         """The store of a scope."""
         return self.repo if scope is Scope.REPO else self.everywhere
+
+
+class KnownPlace(NamedTuple):
+    """A place that was found, and what its being found rests on."""
+
+    ways: tuple[str, ...]
+    evidence: list[tuple[int, int, int]] | None
+    place: Place
 
 
 class StoreFacts(NamedTuple):
@@ -72,12 +83,26 @@ class Library:
         self._opened: dict[Path, LiveStore] = {}
         self._known: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
         self._of_repo: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
+        self._places: dict[str, KnownPlace] = {}
         self._everywhere = self._at(paths.global_store(home), Scope.GLOBAL, None)
 
     def place(self, cwd: str) -> Place:
-        """The stores a caller in `cwd` sees, none of them opened by this. Errors: Refused (field `cwd`)."""
+        """The stores a caller in `cwd` sees, none of them opened by this. Errors: Refused (field `cwd`).
+
+        Every request asks, and nearly every one from where one asked before: what the answer was decided by is
+        looked at again, not decided again.
+        """
+        known = self._places.get(cwd)
+        if known is not None and known.evidence is not None and paths.evidence(known.ways) == known.evidence:
+            return known.place
         repo = paths.canonical_repo(paths.place(cwd))
-        return Place(self._repo(repo), self._everywhere)
+        place = Place(self._repo(repo), self._everywhere)
+        if place.repo.opened:
+            if len(self._places) >= PLACES_MAX:
+                self._places.clear()
+            ways = paths.ways(cwd, repo)
+            self._places[cwd] = KnownPlace(ways, paths.evidence(ways), place)
+        return place
 
     async def opened(self, place: Place, scope: Scope | None = None) -> list[LiveStore]:
         """The stores of a place, opened and caught up with the disk. Errors: Busy, Unreadable, Storage."""

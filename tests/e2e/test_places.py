@@ -140,3 +140,41 @@ def test_a_store_behind_a_symlink_works_and_a_symlinked_note_is_left_alone(daemo
     assert caught.value.data["field"] == "name"
     assert (elsewhere / "linked.md").is_symlink()
     assert outside.read_text() == "not a note of this store\n"
+
+
+def test_a_place_that_is_remembered_is_found_anew_when_it_changed(daemon: Daemon) -> None:
+    inner = daemon.repo / "inner"
+    inner.mkdir()
+    daemon.save("outer")
+    assert daemon.names(cwd=inner) == ["outer"]
+    (inner / ".git").mkdir()
+    assert daemon.names(cwd=inner) == []
+    daemon.save("inner", cwd=inner)
+    assert daemon.names(cwd=inner) == ["inner"]
+    (inner / ".git").rmdir()
+    assert daemon.names(cwd=inner) == ["outer"]
+
+
+def test_a_symlink_that_turns_elsewhere_is_another_place(daemon: Daemon) -> None:
+    other = daemon.root / "other"
+    (other / ".git").mkdir(parents=True)
+    link = daemon.root / "link"
+    link.symlink_to(daemon.repo)
+    daemon.save("first", cwd=link)
+    daemon.save("second", cwd=other)
+    assert daemon.names(cwd=link) == ["first"]
+    link.unlink()
+    link.symlink_to(other)
+    assert daemon.names(cwd=link) == ["second"]
+
+
+def test_a_checkout_that_points_elsewhere_is_another_place(daemon: Daemon) -> None:
+    forge = bare(daemon.root / "forge.git")
+    linked = daemon.root / "linked"
+    worktree(daemon.repo / ".git", linked)
+    daemon.save("of-the-repo")
+    daemon.save("of-the-forge", cwd=forge)
+    assert daemon.names(cwd=linked) == ["of-the-repo"]
+    shutil.rmtree(linked)
+    worktree(forge, linked)
+    assert daemon.names(cwd=linked) == ["of-the-forge"]
