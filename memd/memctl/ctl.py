@@ -116,9 +116,10 @@ class Ctl:
         return sys.stdin is not None and sys.stdin.isatty() and self.err.is_terminal
 
     def confirm(self, question: str) -> bool:
-        """Ask; only `y` and `yes` are a yes. To be called while `has_person`."""
+        """Ask; only a line of `y` or `yes` is a yes. To be called while `has_person`."""
         self.err.ask(f"{question} [y/N] ")
         answer = sys.stdin.readline()
-        if not answer.endswith("\n"):
-            self.err.line()
-        return answer.strip().lower() in {"y", "yes"}
+        if answer.endswith("\n"):
+            return answer.strip().lower() in {"y", "yes"}
+        self.err.line()
+        return False

@@ -18,6 +18,8 @@ def report(ctl: Ctl, reply: dict[str, Any]) -> int:
     else:
         for finding in findings:
             ctl.out.line(f"{_place(finding)}: {finding['reason']}")
+        if not findings:
+            ctl.tell("no findings")
     return FINDING if findings else OK
 
 

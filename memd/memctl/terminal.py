@@ -70,7 +70,7 @@ class Stream:
     def text(self, text: str) -> None:
         """Write a note's text: exactly in a pipe; on a terminal what is safe of it, its last line ended."""
         if self.is_terminal:
-            text = text.replace("\r\n", "\n").translate(_IN_TEXT)
+            text = text.translate(_IN_TEXT)
             text += "" if text.endswith("\n") or not text else "\n"
         self._write(text)
 

@@ -71,8 +71,13 @@ def command(*arguments: str | bytes) -> list[str | bytes]:
 
 
 def memctl_env(env: Mapping[str, str]) -> dict[str, str]:
-    """`env` with the tree under test as the place memd is imported from."""
-    return {**env, "PYTHONPATH": f"{env['PYTHONPATH']}{os.pathsep}{ROOT}", "MEMD_NO_AUTOSTART": "1", "TZ": "UTC"}
+    """`env` with the tree under test as the place memd is imported from; no daemon starts by itself."""
+    return {
+        "MEMD_NO_AUTOSTART": "1",
+        "TZ": "UTC",
+        **env,
+        "PYTHONPATH": f"{env['PYTHONPATH']}{os.pathsep}{ROOT}",
+    }
 
 
 def memctl(

@@ -1,6 +1,8 @@
 """What each command asks the daemon, prints and ends with."""
 
 import json
+import os
+import select
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,10 @@ import pytest
 import memd_client
 from memd import __version__
 from memd.memctl.arguments import moment
+from memd.memctl.commands import stop
+from memd.memctl.ctl import Ctl
+from memd.memctl.exits import Stop
+from memd.memctl.terminal import ErrorStream, Stream
 from support.client_home import client_home
 from support.fake_daemon import FakeDaemon, result
 from support.memctl_program import HELLO, Failure, Ran, answers, memctl, memctl_on_terminal
@@ -183,7 +189,6 @@ PRINTED = [
         "repo/x.md:1: the block never closes\nglobal/y.md:1: not a regular file\nrepo:1: the store is suspended\n",
     ),
     (["check", "--scope", "global"], ("memory.check", {}), 1, "global/y.md:1: not a regular file\n"),
-    (["verify"], ("memory.verify", {}), 0, ""),
     (
         ["rebuild"],
         ("memory.rebuild", {}),
@@ -242,6 +247,8 @@ def test_json_of_one_scope_has_its_findings_only(env: dict[str, str]) -> None:
         (["search", "x"], {"hits": [], "total": 0}, "no note shares a word with this; `memctl list` prints them all"),
         (["search", "x", "--limit", "1"], {**REPLIES["memory.search"], "total": 7}, "1 of 7 notes"),
         (["log"], {"records": [], "total": 0}, "no records"),
+        (["verify"], {"ok": True, "findings": []}, "no findings"),
+        (["check", "--scope", "global"], {"ok": False, "findings": [found("x")]}, "no findings"),
         (["log"], {"records": [record(0, "save")], "total": 7}, "1 of 7 records; --limit 7 for all"),
         (["save"], {**SAVED, "warnings": ["a", "b"]}, "warning: a\nwarning: b"),
     ],
@@ -418,7 +425,48 @@ def test_a_suspended_store_is_4_and_the_ways_out_are_named(env: dict[str, str]) 
     assert against(env, table, "reconcile", "--scope", "global")[0].code == 0
 
 
+# -- rebuild
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [({}, 0), ({"differ": ["x"]}, 0), ({"missing": ["x"]}, 1), ({"broken_line": 1}, 1)],
+    ids=["whole", "differs", "missing", "broken"],
+)
+@pytest.mark.parametrize("flags", [[], ["--json"]], ids=["text", "json"])
+def test_a_rebuild_is_1_for_what_it_could_not_bring_back(
+    env: dict[str, str], more: dict[str, object], code: int, flags: list[str]
+) -> None:
+    table = {"memory.rebuild": {"ok": not code, "repo": STORE, "global": {**STORE, **more}}}
+    assert against(env, table, "rebuild", *flags)[0].code == code
+
+
 # -- the daemon
+
+
+@pytest.mark.parametrize(
+    ("method", "timeout"), [("memory.search", 30.0), ("memory.rebuild", None), ("memory.reconcile", None)]
+)
+def test_only_for_a_whole_store_is_waited_without_end(
+    monkeypatch: pytest.MonkeyPatch, method: str, timeout: float | None
+) -> None:
+    made: list[dict[str, object]] = []
+
+    class Connection:
+        def __init__(self, **how: object) -> None:
+            made.append(how)
+
+        def call(self, method: str, params: object) -> dict[str, object]:
+            return {"method": method, "params": params}
+
+        def close(self) -> None:
+            made.append({"closed": True})
+
+    monkeypatch.setattr(memd_client, "Connection", Connection)
+    out = Stream(None, {})
+    with Ctl(out, ErrorStream(None, {}, out), directory=None, scope=None, is_json=False, may_start=False) as ctl:
+        assert ctl.call(method) == {"method": method, "params": None}
+    assert made == [{"autostart": False, "timeout": timeout}, {"closed": True}]
 
 
 @pytest.mark.usefixtures("daemon")
@@ -501,6 +549,39 @@ def test_a_stop_waits_until_nobody_answers(env: dict[str, str]) -> None:
         ran = memctl(env, "stop")
     assert (ran.code, ran.out) == (0, f"memd 0.1.0 stopped · pid {2**22 + 1}\n")
     assert methods == ["daemon.hello", "daemon.stop", "daemon.hello", "daemon.hello", "daemon.hello"]
+
+
+@pytest.mark.parametrize("command", ["start", "stop", "version"])
+def test_a_daemon_of_another_home_is_left_alone(env: dict[str, str], command: str) -> None:
+    ran, requests = against(env, {"daemon.hello": {**HELLO, "home": "0" * 16}}, command)
+    assert (ran.code, ran.out) == (5, "")
+    assert "another home" in ran.err
+    assert {method for method, _ in requests} == {"daemon.hello"}
+
+
+def test_one_that_goes_while_it_is_asked_does_not_run(env: dict[str, str]) -> None:
+    with FakeDaemon(memd_client.socket_path(env), lambda _: None):
+        assert memctl(env, "version").err == "memd does not run\n"
+
+
+def test_a_stop_waits_for_the_process_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.pipe()
+    os.close(theirs)
+    waited: list[object] = []
+    monkeypatch.setattr(stop, "running", lambda: None)
+    monkeypatch.setattr(select, "select", lambda *what: waited.append(what[0]))
+    stop.wait(4242, ours)
+    assert waited == [[ours]]
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(ours)
+
+
+def test_a_stop_that_takes_too_long_is_6(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stop, "running", lambda: {**HELLO})
+    monkeypatch.setattr(stop, "WAIT", 0.0)
+    with pytest.raises(Stop, match="still answers after 0 s · pid 4242") as caught:
+        stop.wait(4242, None)
+    assert caught.value.code == 6
 
 
 def test_a_stop_is_done_when_the_socket_is_gone(env: dict[str, str]) -> None:

@@ -29,7 +29,7 @@ def record(op: str, digest: str = ONE, **more: object) -> dict[str, object]:
 
 
 LOG = [
-    record("save", TWO, scope="repo"),
+    record("save", "sha256:" + "5e" * 32, scope="repo"),
     record("read", TWO),
     record("edit", ONE, by="hand"),
     record("save", "sha256:" + "3c" * 32, name="disk-2"),
@@ -96,11 +96,15 @@ def test_a_yes_deletes(env: dict[str, str], daemon: FakeDaemon, answer: str) -> 
     assert deleted(daemon) == [("disk", "global")]
 
 
-@pytest.mark.parametrize("answer", ["\n", "n\n", "yep\n", "\x04"], ids=["empty", "no", "other", "end"])
-def test_anything_else_does_not(env: dict[str, str], daemon: FakeDaemon, answer: str) -> None:
+@pytest.mark.parametrize(
+    ("answer", "line_end"),
+    [("\n", ""), ("n\n", ""), ("yep\n", ""), ("\x04", "\n"), ("y\x04\x04", "\n")],
+    ids=["empty", "no", "other", "end", "cut"],
+)
+def test_anything_else_does_not(env: dict[str, str], daemon: FakeDaemon, answer: str, line_end: str) -> None:
     ran = memctl_on_terminal(env, "forget", "disk", typed=answer)
     assert (ran.code, ran.out, deleted(daemon)) == (1, "", [])
-    assert ran.err.endswith("nothing was forgotten\n")
+    assert ran.err == f"{ANNOUNCED}Forget it? [y/N] {line_end}nothing was forgotten\n"
 
 
 @pytest.mark.parametrize(

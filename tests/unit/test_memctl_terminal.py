@@ -186,6 +186,21 @@ def test_a_terminal_that_knows_only_ascii_gets_question_marks(env: dict[str, str
     assert b" ? repo ? red" in without_colour(ran.out).encode()
 
 
+@pytest.mark.usefixtures("daemon")
+def test_a_pipe_gets_utf_8_whatever_the_locale_says(env: dict[str, str]) -> None:
+    latin = {**env, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    assert memctl(latin, "search", "x").out == f"{EVIL} · repo — {EVIL}\n"
+
+
+def test_what_is_said_about_the_data_comes_after_it(env: dict[str, str]) -> None:
+    reply = {"memory.list": {"notes": [note()], "total": 7}}
+    with FakeDaemon(memd_client.socket_path(env), answers(env, reply)):
+        done = subprocess.run(
+            command("list"), env=memctl_env(env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True
+        )
+    assert done.stdout == b"a-note\tuser\trepo\ta hook\n1 of 7 notes\n"
+
+
 def test_a_reader_that_went_away_is_quiet(env: dict[str, str]) -> None:
     notes = [note(f"note-{number}") for number in range(10_000)]
     with FakeDaemon(memd_client.socket_path(env), answers(env, {"memory.list": {"notes": notes, "total": 10_000}})):

@@ -72,7 +72,7 @@ def _versions(ctl: Ctl, name: str, scope: str) -> int:
     """How many texts the journal has for the note since it was last forgotten."""
     hashes = set()
     for record in ctl.memory("log", name=name, limit=EVERY)["records"]:
-        if (record["name"], record["scope"]) != (name, scope) or record["op"] == "read":
+        if (record["name"], record["scope"]) != (name, scope):
             continue
         if record["op"] == "forget":
             break

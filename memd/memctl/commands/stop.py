@@ -34,7 +34,7 @@ def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
     process = _watched(hello["pid"])
     reply = ctl.call("daemon.stop")
     ctl.hang_up()
-    _wait(hello["pid"], process)
+    wait(hello["pid"], process)
     if ctl.is_json:
         ctl.out.json(reply)
     else:
@@ -42,7 +42,7 @@ def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
     return OK
 
 
-def _wait(pid: int, process: int | None) -> None:
+def wait(pid: int, process: int | None) -> None:
     """Return when the daemon `pid` answers no more and has ended. Raises `Stop` when that takes too long."""
     deadline = time.monotonic() + WAIT
     while _answers(pid):
