@@ -276,6 +276,7 @@ def test_what_differs_is_named_by_rebuild_and_verify_and_not_touched(kept: Kept)
 def test_verify_changes_nothing_and_hides_nothing_from_the_next_reconcile(kept: Kept) -> None:
     kept.file("alpha").unlink()
     kept.file("new").write_text("New.\n")
+    kept.touch_directory()
     before = {path: path.read_bytes() for path in kept.directory.rglob("*") if path.is_file()}
     assert kinds(kept.store.verify()) == {("differs", "alpha.md")}
     assert {path: path.read_bytes() for path in kept.directory.rglob("*") if path.is_file()} == before

@@ -150,6 +150,7 @@ def test_three_of_six_gone_suspend_the_store_until_all_are_back(kept: Kept) -> N
 def test_the_guard_holds_before_a_save_that_nothing_reconciled_before(kept: Kept) -> None:
     for name in "abc":
         kept.file(name).unlink()
+    kept.touch_directory()
     with pytest.raises(Suspended):
         kept.saved("new", "New.")
     assert not kept.file("new").exists()
