@@ -12,7 +12,6 @@ corpus. Pure: numpy and msgspec. SPEC section 6.
 
 import math
 from array import array
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, compress
@@ -124,19 +123,21 @@ class Ranking(msgspec.Struct, frozen=True, eq=False):
         end = self.total if limit is None else min(self.total, offset + limit)
         if end <= offset:
             return []
-        found = np.flatnonzero(self.scores)
         if end < self.total:
             # All that tie with the last place stay in: names decide which of them has it.
             cutoff = np.partition(self.scores, -end)[-end]
-            found = np.flatnonzero(self.scores >= cutoff)
-        hits = [self._hit(at, score) for at, score in zip(found.tolist(), self.scores[found].tolist(), strict=True)]
-        hits.sort(key=lambda hit: (-hit.score, hit.store, hit.name))
-        return hits[offset:end]
+            found = (self.scores >= cutoff).nonzero()[0]
+        else:
+            found = self.scores.nonzero()[0]
+        pieces = np.searchsorted(self.ends, found, "right").tolist()
+        places = zip(self.scores[found].tolist(), found.tolist(), pieces, strict=True)
+        best = sorted((-score, *self._where(at, piece)) for score, at, piece in places)
+        return [Scored(store, name, -score) for score, store, name in best[offset:end]]
 
-    def _hit(self, at: int, score: float) -> Scored:
-        piece = bisect_right(self.ends, at)
+    def _where(self, at: int, piece: int) -> tuple[int, str]:
+        """The store and the name of the note at a place of `scores`."""
         store, names = self.pieces[piece]
-        return Scored(store, names[at - self.ends[piece]], score)  # below 0: counted from the piece's end
+        return store, names[at - self.ends[piece]]  # below 0: counted from the piece's end
 
 
 def rank(terms: Iterable[Term], snapshots: Sequence[Snapshot]) -> Ranking:
@@ -194,18 +195,23 @@ def _postings(segment: _Segment, key: str) -> tuple[_Ints, _Ints]:
 # the last bit wherever they lie.
 
 
-def _score_part(part: _Part, query: Iterable[tuple[str, float]], mean: float) -> _Floats:
+def _score_part(part: _Part, query: Sequence[tuple[str, float]], mean: float) -> _Floats:
     segment = part.segment
-    scores = np.zeros(len(segment.names))
-    for key, weight in query:
-        docs, counts = _postings(segment, key)
-        if len(docs):
-            tf = counts.astype(np.float64)
-            # Each document stands once in a posting, so that adding by index adds to each once.
-            scores[docs] += weight * tf / (tf + (1 - B + B * segment.lengths[docs] / mean) * K1)
-    if part.alive is not None:
-        scores *= part.alive
-    return scores
+    held = [
+        (docs, counts, weight) for key, weight in query for docs, counts in (_postings(segment, key),) if len(docs)
+    ]
+    if not held:
+        return np.zeros(len(segment.names))
+    # All postings in one go: a call of numpy costs more than most postings do. A document's terms are added up in
+    # the query's order, as `_score_doc` adds them.
+    docs = np.concatenate([docs for docs, _, _ in held])
+    tf = np.concatenate([counts for _, counts, _ in held]).astype(np.float64)
+    weights = np.repeat([weight for _, _, weight in held], [len(docs) for docs, _, _ in held])
+    norms = (1 - B + B * segment.lengths[docs] / mean) * K1
+    scores: _Floats = np.bincount(docs, weights * tf / (tf + norms), len(segment.names)).astype(
+        np.float64, copy=False
+    )
+    return scores if part.alive is None else scores * part.alive
 
 
 def _score_doc(doc: _Doc, query: Iterable[tuple[str, float]], mean: float) -> float:
