@@ -3,6 +3,8 @@
 SPEC section 7.
 """
 
+from collections.abc import Iterator
+
 import anyio
 
 from memd import draft, note
@@ -22,8 +24,14 @@ from memd.protocol import (
 from memd.store import Count, Counted, Entry, Forget, Forgotten, Save, Saved
 from memd.store.saving import check_hash
 from memd.store.store import COUNT_WAIT_S
+from memd.tokens import jaccard
 from memd.verbs import lookup, ranking, receipt
 from memd.verbs.call import PERSON, Call, asked_hash, shown
+
+NEAR = 0.7
+"""Token Jaccard from which two hooks say the same."""
+NEAR_LOOKED_AT = 20
+"""Notes looked at for a hook that is nearly the same."""
 
 
 async def save(call: Call, params: SaveParams) -> SaveReply:
@@ -34,6 +42,7 @@ async def save(call: Call, params: SaveParams) -> SaveReply:
     store = place.store(drafted.scope)
     saved = await call.write(store, Save(drafted, PERSON, params.expect), Saved)
     entry = saved.entry
+    alike = near([each for each in place if each.opened], store, entry)
     hook, masked = shown(entry.hook)
     return SaveReply(
         name=entry.name,
@@ -42,10 +51,21 @@ async def save(call: Call, params: SaveParams) -> SaveReply:
         scope=store.scope,
         updated=saved.updated,
         hash=entry.hash,
-        warnings=saved.warnings,
+        warnings=(*saved.warnings, *alike),
         pointer=Pointer(op="save", name=entry.name, scope=store.scope, hash=entry.hash),
         redacted=masked,
     )
+
+
+def near(stores: list[LiveStore], mine: LiveStore, entry: Entry) -> Iterator[str]:
+    """A warning for each note whose hook nearly repeats this one's, in any open store (SPEC 3, "beyond").
+
+    The save is durable by now: nothing here waits or fails. Such a note shares most of the hook's words, so it is among the first that a search for them finds.
+    """
+    for store, other in ranking.Ranked(stores, entry.hook).served(NEAR_LOOKED_AT):
+        if (store, other.name) == (mine, entry.name) or jaccard(entry.hook, other.hook) < NEAR:
+            continue
+        yield f"nearly the same hook as {other.name} ({store.scope}); update one note instead of keeping two"
 
 
 async def read(call: Call, params: NameParams) -> ReadReply:

@@ -139,6 +139,18 @@ def test_every_refusal_names_its_field_and_changes_nothing(refusing: Daemon, cas
     assert snapshot(refusing.home) == before
 
 
+def test_a_hook_that_nearly_repeats_another_notes_is_saved_with_a_warning(daemon: Daemon) -> None:
+    daemon.save("first", description="Never run the full suite on battery power", scope="global")
+    daemon.save("unlike", description="The full story of the battery plant")
+    reply = daemon.save("second", description="Never run the full test suite on battery power")
+    assert [warning for warning in reply["warnings"] if "first" in warning and "global" in warning] == reply[
+        "warnings"
+    ]
+    assert len(reply["warnings"]) == 1
+    assert daemon.save("second", "again", description="Never run the full test suite on battery power")["warnings"]
+    assert daemon.save("third", description="Something else entirely")["warnings"] == []
+
+
 def test_show_gives_any_version_exactly(daemon: Daemon) -> None:
     first = daemon.save("note", "one")
     second = daemon.save("note", "two")
