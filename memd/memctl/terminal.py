@@ -53,7 +53,8 @@ class Stream:
 
     def line(self, *cells: Cell) -> None:
         """Write one line."""
-        self._write("".join(map(self._styled, map(self._safe, cells))) + "\n")
+        shown = map(self._shown, cells) if self.is_terminal else map(text_of, cells)
+        self._write("".join(shown) + "\n")
 
     def table(self, rows: Iterable[Sequence[Cell]]) -> None:
         """Write rows of columns: aligned and cut to the width on a terminal, split by tabs in a pipe."""
@@ -63,7 +64,7 @@ class Stream:
             return
         from memd.memctl.layout import aligned, fitted  # a pipe does without
 
-        safe = ([self._safe(cell) for cell in row] for row in rows)
+        safe = ([_safe(cell) for cell in row] for row in rows)
         for row in aligned(safe, widest=self._width * 2 // 5):
             self.line(*fitted(row, self._width))
 
@@ -83,7 +84,7 @@ class Stream:
 
     def ask(self, question: str) -> None:
         """Write a question whose answer is to follow on the same line."""
-        self._write(text_of(self._safe(question)))
+        self._write(self._shown(question))
         self.flush()
 
     def flush(self) -> None:
@@ -98,17 +99,11 @@ class Stream:
         os.dup2(nowhere, self._file.fileno())
         os.close(nowhere)
 
-    def _safe(self, cell: Cell) -> Cell:
-        if not self.is_terminal:
-            return cell
-        text = text_of(cell).translate(_IN_LINE)
-        return text if isinstance(cell, str) else (text, cell[1])
-
-    def _styled(self, cell: Cell) -> str:
-        if isinstance(cell, str):
-            return cell
-        text, style = cell
-        return f"\x1b[{style}m{text}\x1b[0m" if self._has_colour and text else text
+    def _shown(self, cell: Cell) -> str:
+        """The cell as a terminal gets it."""
+        safe = _safe(cell)
+        text, style = (safe, "") if isinstance(safe, str) else safe
+        return f"\x1b[{style}m{text}\x1b[0m" if style and text and self._has_colour else text
 
     def _write(self, text: str) -> None:
         # A pipe gets UTF-8 whatever the locale says, a terminal what it can show.
@@ -143,6 +138,11 @@ class ErrorStream(Stream):
             super()._put(data, flush=True)
         except (ReaderGone, CannotWrite):
             self.drop()
+
+
+def _safe(cell: Cell) -> Cell:
+    """The cell without what a terminal would obey."""
+    return cell.translate(_IN_LINE) if isinstance(cell, str) else (cell[0].translate(_IN_LINE), cell[1])
 
 
 def _width_of(file: TextIO, env: Mapping[str, str]) -> int:
