@@ -32,7 +32,7 @@ have has had having do does did done doing will would shall should can could may
 get got gotten go goes went gone going come came make made take took taken give gave given see saw seen look
 seem know knew known think thought believe guess suppose want wish hope love hate prefer mean meant say said
 tell told ask talk speak spoke spoken call hear heard feel felt find found keep kept put set leave left begin
-began begun start stop end finish continue happen become became turn try tries tried use work help show shown
+began begun start stop end finish continue happen become became turn try tries tried use using work help show shown
 explain describe understand understood remember forget forgot forgotten learn teach taught read write wrote
 written draw bring brought buy bought pay paid sell sold send sent receive hold held carry move change add
 remove delete drop create break broke broken fix repair solve run ran open close check wait watch follow lead
@@ -89,7 +89,7 @@ github restart status enable disable edit insert select upload download ms kb mb
 _WORK: Final = frozenset(_WORK_TEXT.split())
 
 # Chinese writes no spaces, so the terms are pairs of characters. These characters carry grammar, counting and
-# the small talk of a request: a pair of two of them is everyday, a pair with one is as weak as a work word.
+# the small talk of a request: a pair with one of them is everyday, it mostly joins the ends of two words.
 _GRAMMAR: Final = frozenset(
     "的了是我你您他她它们这那哪个一不没有在和与或就都也还又再很太更最要会能可以把被给让对从到向跟为吗呢吧啊呀哦嗯"
     "么什怎谁几多少些之其而但因所如若则来去上下里中前后时候着过得地好请帮谢想看说做用写改加跑查找试等先然现今昨"
@@ -140,7 +140,7 @@ def stem(word: str) -> str:
         return word
     for ending in ("ing", "ied", "ies", "ed", "es", "ly", "s"):
         base = word.removesuffix(ending)
-        if base == word or len(base) < _LEAST_BASE:
+        if base == word or len(base) < _LEAST_BASE or (ending == "s" and base[-1] == "s"):
             continue
         if ending in ("ied", "ies"):
             return base + "y"
@@ -162,10 +162,7 @@ def _weight_of_script(word: str) -> float:
     if word in _WORK_PAIRS:
         return WORK_WEIGHT
     if "\u3400" <= word[0] <= "\u9fff":
-        grammar = sum(char in _GRAMMAR for char in word)
-        if len(word) == 1 or grammar == len(word):
-            return EVERYDAY_WEIGHT
-        return WORK_WEIGHT if grammar else TELLING_WEIGHT
+        return EVERYDAY_WEIGHT if len(word) == 1 or not _GRAMMAR.isdisjoint(word) else TELLING_WEIGHT
     # Hiragana writes the grammar of Japanese, its nouns stand in Han and Katakana.
     return WORK_WEIGHT if all("\u3041" <= char <= "\u309f" for char in word) else TELLING_WEIGHT
 
