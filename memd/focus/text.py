@@ -41,12 +41,12 @@ class Dialect(StrEnum):
 
 def body(text: str) -> str:
     """A note's text as a block may hold it: controls stripped, key-shaped runs masked, runs of `<` broken."""
-    return _unfenced(secrets.redact(_stripped(text)))
+    return _shielded(_stripped(text))
 
 
 def line(text: str) -> str:
     """The same for a text that must stay on one line."""
-    return body(_BREAKS.sub(" ", text).strip())
+    return _shielded(_stripped(_BREAKS.sub(" ", text)).strip())
 
 
 def _stripped(text: str) -> str:
@@ -54,7 +54,8 @@ def _stripped(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _STRIPPED.sub("", text)
 
 
-def _unfenced(text: str) -> str:
+def _shielded(text: str) -> str:
+    text = secrets.redact(text)
     return _RUN.sub(lambda run: "\\".join("<" * run[0].count("<")), text) if "<" in text else text
 
 
