@@ -11,7 +11,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -139,6 +139,12 @@ class Disk:
                     found.append(Seen.of(entry.name, entry.stat(follow_symlinks=False)))
         found.sort()
         return found
+
+    def free(self, directory: Path) -> int:
+        """Bytes that the file system of a directory has left for us."""
+        self.step("statvfs", directory)
+        status = os.statvfs(directory)
+        return status.f_bavail * status.f_frsize
 
     # -- writing -------------------------------------------------------------------------------------------
 
@@ -288,15 +294,24 @@ class Staging:
 
 
 def side_by_side(sync: Callable[[T], None], things: Sequence[T]) -> None:
-    """Sync several things at once, in a few threads and this one. Errors: the first thing's that failed."""
-    others = [_syncers().submit(sync, thing) for thing in things[1:]]
+    """Sync several things at once: a few threads and this one have a share each, since handing one over costs more
+    than many a sync. A share ends at its first failure. Errors: the first share's that failed.
+    """
+    shares = [things[first :: SYNCERS + 1] for first in range(min(SYNCERS + 1, len(things)))]
+    others = [_syncers().submit(_sync_all, sync, share) for share in shares[1:]]
     try:
-        for thing in things[:1]:
-            sync(thing)
+        for share in shares[:1]:
+            _sync_all(sync, share)
     finally:
-        wait(others)
-    for other in others:
-        other.result()
+        errors = [other.exception() for other in others]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def _sync_all(sync: Callable[[T], None], things: Sequence[T]) -> None:
+    for thing in things:
+        sync(thing)
 
 
 @cache

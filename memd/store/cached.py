@@ -105,6 +105,7 @@ class Working(Generic[T]):
         """The file was replaced by the bytes of `changed`."""
         if self._value is not None:
             self.cached.wrote(raw, self._value)
+            self.base = self._value
 
 
 def is_old(stamp: Stamp, looked_ns: int) -> bool:

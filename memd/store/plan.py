@@ -29,7 +29,8 @@ class Plan:
 
     `files` holds the bytes of each note file that is to be written, None for one that is to go, and `found` the
     stamp that stood there when the plan looked. `taken` names what a hand has written and the plan journals,
-    `waiting` what is there and cannot be taken yet.
+    `waiting` what is there and cannot be taken yet. `frees_first`: the disk is full, and what goes makes the room for
+    what is written.
     """
 
     def __init__(self, state: State, now: float) -> None:
@@ -51,6 +52,7 @@ class Plan:
         self.scanned_ns = state.scanned_ns
         self.behind = state.behind
         self.retired_usage = False
+        self.frees_first = False
         self.listing_file = Working(state.listing)
         self.usage_file = Working(state.usage)
         self.own_files: tuple[Working[Listing] | Working[Usage], ...] = (self.listing_file, self.usage_file)

@@ -30,10 +30,17 @@ class Reserve:
             return False
 
     def renew(self, rewrite: int) -> None:
-        """Make sure of room for `rewrite` bytes of files, where the disk has it; never an error."""
+        """Make sure of room for `rewrite` bytes of files, where the disk has twice that; never an error."""
         wanted = max(LEAST, rewrite + SLACK)
-        with suppress(OSError):
+        staged = self.path.with_name(f"{self.path.name}.tmp")
+        try:
             status = self.disk.stat(self.path)
-            if status is None or status.st_size < wanted:
-                # Written out, not set by length: a hole keeps no room.
-                self.disk.replace(self.disk.stage(self.path.parent, bytes(wanted)).path, self.path)
+            if (status is not None and status.st_size >= wanted) or self.disk.free(self.path.parent) < 2 * wanted:
+                return
+            self.disk.remove(staged)
+            # Written out, not set by length: a hole keeps no room.
+            self.disk.append(staged, bytes(wanted))
+            self.disk.replace(staged, self.path)
+        except OSError:
+            with suppress(OSError):
+                self.disk.remove(staged)

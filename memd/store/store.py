@@ -85,6 +85,7 @@ class Store:
         self.state = State(self.disk, directory)
         self.loaded = False
         self._untold: dict[str, Change] = {}
+        self._frees_first = False
 
     # -- opening ---------------------------------------------------------------------------------------------
 
@@ -159,18 +160,24 @@ class Store:
         except OSError as error:
             self.reload()
             rest = batch[len(outcomes) :]
-            if error.errno in _FULL and self._gives_up_reserve(rest):
-                outcomes += self._forget_in_reserve(rest, storage(error))
+            if error.errno in _FULL and any(isinstance(request, Forget) for request in rest):
+                outcomes += self._forget_on_full_disk(rest, storage(error))
             outcomes += [storage(error)] * (len(batch) - len(outcomes))
         return self._committed(outcomes)
 
-    def _gives_up_reserve(self, batch: Sequence[Request]) -> bool:
-        """Whether there is something to forget, and room was freed for it."""
-        forgets = any(isinstance(request, Forget) for request in batch)
-        return forgets and self.reserve is not None and self.reserve.give_up()
+    def _forget_on_full_disk(self, batch: Sequence[Request], full: Storage) -> list[Outcome | MemdError]:
+        """Carry a batch's forgets out, in the room the reserve leaves or else in what they free themselves.
 
-    def _forget_in_reserve(self, batch: Sequence[Request], full: Storage) -> list[Outcome | MemdError]:
-        """Carry a batch's forgets out in the room the reserve left; all else waits for a disk that has some."""
+        All else waits for a disk that has room.
+        """
+        self._frees_first = self.reserve is None or not self.reserve.give_up()
+        try:
+            return self._forget_alone(batch, full)
+        finally:
+            self._frees_first = False
+
+    def _forget_alone(self, batch: Sequence[Request], full: Storage) -> list[Outcome | MemdError]:
+        """The outcome of each of the batch's forgets, and `full` for all else."""
         forgotten: list[Outcome | MemdError] = []
         forgets = [request for request in batch if isinstance(request, Forget)]
         try:
@@ -238,6 +245,7 @@ class Store:
 
     def _carry_out(self, plan: Plan) -> bool:
         """Write a plan; False when someone else wrote meanwhile and it was given up."""
+        plan.frees_first = self._frees_first
         self.loaded = False  # whatever stops the writing half-way: the disk has to be read again
         try:
             changes = write.carry_out(plan)

@@ -33,6 +33,8 @@ def carry_out(plan: Plan) -> list[Change]:
     known = plan.is_scanned()
     if plan.records and state.torn:
         set_torn_aside(state)
+    if plan.frees_first:
+        make_room(plan)
     with disk.staging() as staging:
         written = Written.of(plan, staging)
         staging.sync()
@@ -44,6 +46,28 @@ def carry_out(plan: Plan) -> list[Change]:
     if known:
         plan.scanned_ns = state.changed_ns()
     return take_over(plan, written.notes)
+
+
+def make_room(plan: Plan) -> None:
+    """On a disk without room: remove what goes first, and replace one file after the other in the room it left.
+
+    The note's file goes before its objects: from there on a crash leaves a live head with neither, the forget that
+    opening finishes.
+    """
+    state, disk, directory = plan.state, plan.state.disk, plan.state.directory
+    for name, raw in plan.files.items():
+        if raw is None:
+            disk.remove(state.path(name))
+            plan.found[name] = None
+    disk.sync_dir(directory)
+    remove_objects(plan)
+    for file in plan.own_files:
+        changed = file.changed()
+        if changed is not None:
+            if not file.is_foreseen():
+                raise InterferenceError
+            disk.replace(disk.stage(directory, changed).path, file.cached.path)
+            file.wrote(changed)
 
 
 class Written(NamedTuple):

@@ -60,7 +60,8 @@ async def save(call: Call, params: SaveParams) -> SaveReply:
 def near(stores: list[LiveStore], mine: LiveStore, entry: Entry) -> Iterator[str]:
     """A warning for each note whose hook nearly repeats this one's, in any open store (SPEC 3, "beyond").
 
-    The save is durable by now: nothing here waits or fails. Such a note shares most of the hook's words, so it is among the first that a search for them finds.
+    The save is durable by now: nothing here waits or fails. Such a note shares most of the hook's words, so it is
+    among the first that a search for them finds.
     """
     for store, other in ranking.Ranked(stores, entry.hook).served(NEAR_LOOKED_AT):
         if (store, other.name) == (mine, entry.name) or jaccard(entry.hook, other.hook) < NEAR:
