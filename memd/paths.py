@@ -62,6 +62,12 @@ def origin_text(repo: Path) -> bytes:
     return os.fsencode(repo) + b"\n"
 
 
+def checkout(cwd: Path) -> Path:
+    """The root of the checkout around `cwd`, a linked worktree's own; the real path of `cwd` where there is none."""
+    here = _real(cwd)
+    return next((directory for directory in (here, *here.parents) if os.path.lexists(directory / ".git")), here)
+
+
 def origin_of(store: Path) -> Path | None:
     """The canonical path a store belongs to; None when nobody has claimed it, or what says so does not read."""
     raw = _read_small(origin_file(store))

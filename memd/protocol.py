@@ -10,6 +10,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from memd.focus import Dialect
 from memd.note import NoteType, Scope
 
 PROTOCOL_MIN = 1
@@ -29,6 +30,8 @@ NUMBER_MAX = (1 << 53) - 1
 
 Limit = Annotated[int, Meta(ge=1, le=NUMBER_MAX)]
 Offset = Annotated[int, Meta(ge=0, le=NUMBER_MAX)]
+
+SessionId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z", max_length=128)]
 
 FindingKind = Literal[
     "unparsed",
@@ -189,6 +192,45 @@ class ReconcileParams(PlaceParams, kw_only=True, frozen=True):
 
     accept: bool = False
     dry_run: bool = False
+
+
+class SessionStartParams(Params, kw_only=True, frozen=True):
+    """`session.start`. `save_cap` UNSET means the configured one, None any number."""
+
+    session: SessionId
+    cwd: str
+    depth: Annotated[int, Meta(ge=0, le=NUMBER_MAX)] = 0
+    resumed: bool = False
+    save_cap: Annotated[int, Meta(ge=0, le=NUMBER_MAX)] | UnsetType | None = UNSET
+    transcript: str | None = None
+
+
+class SessionUpdateParams(Params, kw_only=True, frozen=True):
+    """`session.update`: the host's plan mode, and what its host calls the way out of it."""
+
+    session: SessionId
+    read_only: bool
+    switch: Annotated[str, Meta(max_length=200)] | None = None
+
+
+class SessionEndParams(Params, kw_only=True, frozen=True):
+    """`session.end`."""
+
+    session: SessionId
+
+
+class FocusParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.focus`. With `cwd` nothing is frozen; `abstain` false gives the plain rule."""
+
+    prompt: str
+    dialect: Dialect = Dialect.PYTHON
+    abstain: bool = True
+
+
+class IndexParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.index`."""
+
+    max_bytes: Annotated[int, Meta(ge=0, le=REPLY_MAX // 4)] = 8_192
 
 
 class HelloParams(Params, kw_only=True, frozen=True):
@@ -418,6 +460,58 @@ class DiscoverReply(Reply, kw_only=True, frozen=True):
     info: dict[str, object]
     methods: list[dict[str, object]]
     components: dict[str, object]
+
+
+class FocusNote(Reply, kw_only=True, frozen=True):
+    """A note of a block; `score` is weighted, None for an unscored row."""
+
+    name: str
+    scope: Scope
+    type: NoteType | None
+    score: float | None
+    shown: Literal["body", "row"]
+    cut: bool
+
+
+class FocusReply(Reply, kw_only=True, frozen=True):
+    """`memory.focus`: the block, None for a blank prompt, and what it holds of how many notes."""
+
+    text: str | None
+    fenced: str | None
+    notes: tuple[FocusNote, ...]
+    total: int
+    budget: int
+    frozen: bool
+    redacted: bool = False
+
+
+class IndexReply(Reply, kw_only=True, frozen=True):
+    """`memory.index`: the rows of both stores, None when there are no notes; `dropped` did not fit."""
+
+    text: str | None
+    fenced: str | None
+    dropped: int
+    redacted: bool = False
+
+
+class SessionStartReply(Reply, kw_only=True, frozen=True):
+    """`session.start`: what to show, the saves left (None: any number), a resumed session's block."""
+
+    lines: tuple[str, ...]
+    saves_left: int | None
+    block: FocusReply | None = None
+
+
+class SessionUpdateReply(Reply, kw_only=True, frozen=True):
+    """`session.update`."""
+
+    read_only: bool
+
+
+class SessionEndReply(Reply, kw_only=True, frozen=True):
+    """`session.end`: the state stays on disk for a resume."""
+
+    ended: bool
 
 
 class StoreStats(Reply, kw_only=True, frozen=True):

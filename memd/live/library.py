@@ -19,6 +19,7 @@ from memd.config import Config
 from memd.errors import MemdError
 from memd.fs import Disk
 from memd.live.runtime import Runtime
+from memd.live.sessions import LiveSessions
 from memd.live.stores import LiveStore
 from memd.note import Scope
 from memd.store import Author, Saved, Store, transfer
@@ -84,6 +85,7 @@ class Library:
         self._known: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
         self._of_repo: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
         self._places: dict[str, KnownPlace] = {}
+        self.sessions = LiveSessions(home / "sessions")
         self._everywhere = self._at(paths.global_store(home), Scope.GLOBAL, None)
 
     def place(self, cwd: str) -> Place:
@@ -128,6 +130,7 @@ class Library:
             source.apply(moved.source)
             target.apply(moved.target)
         self.keep(target)
+        await source.let_go()
         if isinstance(moved.outcome, MemdError):
             raise moved.outcome
         return moved.outcome
@@ -185,7 +188,7 @@ class Library:
                 lock_timeout=self.config.lock_timeout_s,
                 settle_s=self.config.settle_ms / 1000,
             )
-            store = self._known[directory] = LiveStore(scope, blocking)
+            store = self._known[directory] = LiveStore(scope, blocking, self.sessions)
         return store
 
 

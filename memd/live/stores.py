@@ -7,11 +7,11 @@ index and view change only in `apply`, on the event loop, all at once (SPEC sect
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -43,12 +43,24 @@ def is_count(waiter: Waiter) -> bool:
     return isinstance(waiter.request, Count)
 
 
+class Keepers(Protocol):
+    """Who keeps copies of notes outside the stores, and has to let them go."""
+
+    async def forget(self, store: "LiveStore", names: Collection[str]) -> None:
+        """Let go of these notes of a store, before anybody is told that they are forgotten."""
+
+    async def catch_up(self, store: "LiveStore") -> None:
+        """Let go of what a store that was just opened has forgotten."""
+
+
 class LiveStore:
     """A store, its warm index and its write queue."""
 
-    def __init__(self, scope: Scope, store: Store) -> None:
+    def __init__(self, scope: Scope, store: Store, keepers: "Keepers | None" = None) -> None:
         self.scope = scope
         self.store = store
+        self.keepers = keepers
+        self.forgotten: set[str] = set()
         self._root = os.fspath(store.directory)
         self.entries: dict[str, Entry] = {}
         self.index = Snapshot.EMPTY
@@ -79,6 +91,7 @@ class LiveStore:
         finally:
             if waiter in self.waiting:
                 self.waiting.remove(waiter)
+        await self.let_go()
         if isinstance(waiter.outcome, MemdError):
             raise waiter.outcome
         if waiter.outcome is None:
@@ -110,6 +123,8 @@ class LiveStore:
             if change.entry is None:
                 self.entries.pop(change.name, None)
                 gone.append(change.name)
+                if self.has_forgotten(change.name):
+                    self.forgotten.add(change.name)
                 continue
             self.entries[change.name] = change.entry
             if change.tokens is not None:
@@ -118,6 +133,27 @@ class LiveStore:
             self.index = self.index.replace(put, gone)
         self.view = committed.view
         self.opened = self.opened or bool(self.entries) or self.view.journal is not None
+
+    async def let_go(self) -> None:
+        """Have forgotten notes go from wherever else their text is kept.
+
+        What cannot be written now is tried again at the next write; a forget's receipt names it meanwhile.
+        """
+        if self.keepers is None or not self.forgotten:
+            return
+        names, self.forgotten = self.forgotten, set()
+        try:
+            await self.keepers.forget(self, names)
+        except MemdError:
+            self.forgotten |= names
+
+    def has_forgotten(self, name: str) -> bool:
+        """Whether the journal has forgotten a note and has it not again."""
+        return self.store.state.heads.is_forgotten(name)
+
+    def saves_of(self, session: str) -> int:
+        """How many saves a session has made in this store."""
+        return self.store.state.heads.session_saves(session)
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -133,6 +169,8 @@ class LiveStore:
             async with self.lock:
                 if not self.opened:
                     await self._open()
+            if self.keepers is not None:
+                await self.keepers.catch_up(self)
 
     async def _open(self) -> None:
         with anyio.CancelScope(shield=True):

@@ -1,0 +1,138 @@
+"""Session files: what of a session outlives the daemon. Law: no note text but the block that was given.
+
+One file a session, `<home>/sessions/<id>.json`, replaced whole and synced; the newest 1,000 are kept, and directories
+beside them (a host's transcripts) are never touched. A file that does not read is set aside and said, never read as
+empty and written over. SPEC section 8. Blocking code.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from memd.errors import Unreadable
+from memd.focus import Block
+from memd.fs import Disk, NotRegularError, Seen
+from memd.note import Scope
+
+KEPT = 1_000
+"""Session files that are kept, the newest."""
+PRUNE_EVERY = 50
+"""New sessions after which old files are looked for."""
+FILE_MAX = 1 << 20
+"""Bytes of a session file; a longer one is not ours."""
+
+SUFFIX = ".json"
+
+
+class Session(msgspec.Struct, frozen=True):
+    """A session as it outlives the daemon.
+
+    `saved` caches the saves made by now, by the key of the repository's store they were counted with ("" for the
+    global one); the journals say. `key` names the store that the block's repo notes are of.
+    """
+
+    id: str
+    cwd: str
+    depth: int
+    save_cap: int | None
+    read_only: bool = False
+    switch: str | None = None
+    transcript: str | None = None
+    saved: dict[str, int] = {}
+    key: str | None = None
+    block: Block | None = None
+
+
+_decode = msgspec.json.Decoder(Session).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class SessionFiles:
+    """The directory of session files."""
+
+    def __init__(self, directory: Path, disk: Disk | None = None) -> None:
+        self.directory = directory
+        self.disk = disk or Disk()
+        self._written = 0
+
+    def path(self, session: str) -> Path:
+        """Where a session has its file; its id is a file name (SPEC 8)."""
+        return self.directory / f"{session}{SUFFIX}"
+
+    def load(self, session: str) -> Session | None:
+        """A session as it was written last; None when it never was.
+
+        Errors: Unreadable when its file does not read; it is set aside first, bytes kept, so that the next load
+        starts clean.
+        """
+        path = self.path(session)
+        try:
+            raw, _ = self.disk.read(path, FILE_MAX)
+            found = _decode(raw)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (NotRegularError, msgspec.MsgspecError, RecursionError) as error:
+            self.disk.replace(path, self._aside(session))
+            raise Unreadable(
+                "the session's file does not read; it was set aside and the session starts anew"
+            ) from error
+        return found if found.id == session else None
+
+    def store(self, session: Session) -> None:
+        """Write a session, durable when this returns. Errors: OSError."""
+        self.disk.make_dirs(self.directory)
+        self.disk.replace(self.disk.stage(self.directory, _encode(session)).path, self.path(session.id))
+        self.disk.sync_dir(self.directory)
+        self._written += 1
+        if self._written % PRUNE_EVERY == 1:
+            self.prune()
+
+    def prune(self) -> None:
+        """Remove all session files but the newest."""
+        files = sorted(self._files(), key=lambda seen: seen.stamp.mtime_ns, reverse=True)
+        for seen in files[KEPT:]:
+            self.disk.remove(self.directory / seen.name)
+
+    def all(self) -> Iterator[Session]:
+        """Every session whose file reads."""
+        for seen in self._files():
+            try:
+                raw, _ = self.disk.read(self.directory / seen.name, FILE_MAX)
+                yield _decode(raw)
+            except (OSError, msgspec.MsgspecError, RecursionError):
+                continue
+
+    def purge(self, is_forgotten: Callable[[Session, Scope, str], bool]) -> list[Session]:
+        """Take the parts of forgotten notes out of every block; the sessions that changed. Errors: OSError."""
+        changed = []
+        for session in self.all():
+            less = purged(session, is_forgotten)
+            if less is not session:
+                self.store(less)
+                changed.append(less)
+        return changed
+
+    def _files(self) -> list[Seen]:
+        try:
+            seen = self.disk.scan(self.directory)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [entry for entry in seen if entry.regular and entry.name.endswith(SUFFIX)]
+
+    def _aside(self, session: str) -> Path:
+        number = 1
+        while self.disk.stat(self.directory / f"{session}.bad.{number}") is not None:
+            number += 1
+        return self.directory / f"{session}.bad.{number}"
+
+
+def purged(session: Session, is_forgotten: Callable[[Session, Scope, str], bool]) -> Session:
+    """A session less the parts of its block whose notes are forgotten; itself when there are none."""
+    block = session.block
+    if block is None:
+        return session
+    for part in block.parts:
+        if part.scope is not None and part.stem is not None and is_forgotten(session, part.scope, part.stem):
+            block = block.without(part.scope, part.stem)
+    return session if block is session.block else msgspec.structs.replace(session, block=block)
