@@ -356,3 +356,90 @@ def test_home_socket_and_config_are_the_clients(top: Path, monkeypatch: pytest.M
     monkeypatch.setenv("MEMD_SOCKET", str(top / "s"))
     monkeypatch.setenv("MEMD_CONFIG", str(top / "c.toml"))
     assert (paths.home(), paths.socket_path(), paths.config_path()) == (top, top / "s", top / "c.toml")
+
+
+def test_whose_a_store_is(top: Path) -> None:
+    store = paths.repo_store(top, "k")
+    assert paths.origin_of(store) is None
+    for raw, repo in (
+        (b"/a/b\n", Path("/a/b")),
+        (b"/a/b", Path("/a/b")),
+        (b"/a\xff\n\n", Path(os.fsdecode(b"/a\xff\n"))),
+        (b"", None),
+        (b"\n", None),
+        (b"/" * 9000, None),
+    ):
+        put_origin(top, "k", raw)
+        assert paths.origin_of(store) == repo
+
+
+@pytest.mark.parametrize("text", ["--a--", "----", "-", "x" * 209, "..."])
+def test_a_key(text: str) -> None:
+    assert paths.is_key(text)
+
+
+@pytest.mark.parametrize("text", ["", ".", "..", "a/b", "/", "a\0", "x" * 210, "語" * 70])
+def test_no_key(text: str) -> None:
+    assert not paths.is_key(text)
+
+
+# What a remembered place was decided by
+
+
+def evidence(cwd: Path) -> object:
+    return paths.evidence(paths.ways(str(cwd), paths.canonical_repo(cwd)))
+
+
+def test_the_ways_end_at_the_repository(top: Path) -> None:
+    repo = repository(top / "repo")
+    src = below(repo, "src", "deep")
+    assert paths.ways(str(src), repo) == tuple(map(str, (src, src, repo / "src", repo)))
+    plain = below(top, "plain")
+    assert paths.ways(str(plain), plain) == (str(plain), str(plain))
+
+
+def test_the_ways_of_a_worktree_hold_its_git_file(top: Path) -> None:
+    repo = repository(top / "repo")
+    side = worktree(repo / ".git", top / "side")
+    ways = paths.ways(str(side), repo)
+    assert ways[:3] == (str(side), str(side / ".git"), str(side))
+    assert ways[-1] == "/"
+
+
+def test_evidence_stays_while_nothing_changes(top: Path) -> None:
+    side = worktree(repository(top / "repo") / ".git", top / "side")
+    assert evidence(side) == evidence(side) is not None
+
+
+def test_evidence_changes_with_what_decides(top: Path) -> None:
+    repo, other = repository(top / "repo"), repository(top / "other")
+    inner = below(repo, "vendor", "inner")
+    link = top / "link"
+    link.symlink_to(inner)
+    side = worktree(repo / ".git", top / "side")
+
+    def turn() -> None:
+        link.unlink()
+        link.symlink_to(other)
+
+    changes: list[tuple[Path, Callable[[], object]]] = [
+        (inner, (inner / ".git").mkdir),
+        (link, turn),
+        (side, lambda: (side / ".git").write_text("gitdir: ../other/.git\n")),
+        (repo, lambda: (repo / ".git").rename(top / "away")),
+    ]
+    for cwd, change in changes:
+        ways = paths.ways(str(cwd), paths.canonical_repo(cwd))
+        for way in ways:  # whatever the clock's grain, a change now is seen
+            if Path(way).is_relative_to(top):
+                os.utime(way, (1, 1))
+        before = paths.evidence(ways)
+        change()
+        assert paths.evidence(ways) != before
+
+
+def test_there_is_no_evidence_of_what_is_gone(top: Path) -> None:
+    plain = below(top, "plain")
+    ways = paths.ways(str(plain), plain)
+    plain.rmdir()
+    assert paths.evidence(ways) is None
