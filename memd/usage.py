@@ -6,7 +6,7 @@ the count of sessions and the counts of notes that are older than their journal.
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -49,14 +49,37 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 _usual = msgspec.json.Decoder(_File)
 
+_SPLICED = 8  # entries; looking for more of them in the bytes costs as much as formatting all anew
+_LAST = b"\n    }\n  }\n}\n"  # what the bytes end in: of the last entry, the entries, the whole
+
+
+class _Form(NamedTuple):
+    """Bytes as `encode` gave them, and the notes that were counted since, the one counted first in front."""
+
+    raw: bytes
+    counted: tuple[str, ...] = ()
+
+    def and_counted(self, name: str) -> "_Form | None":
+        """The same bytes with one note more; None when that makes too many."""
+        counted = self.counted if name in self.counted else (*self.counted, name)
+        return _Form(self.raw, counted) if len(counted) <= _SPLICED else None
+
 
 class Usage(msgspec.Struct, frozen=True):
-    """The sessions counted in a store and the counts of its notes; `extra` and `extras` hold unknown keys."""
+    """The sessions counted in a store and the counts of its notes; `extra` and `extras` hold unknown keys.
+
+    `form` is no part of the value: bytes of which few entries are to be changed, since a save counts one note of
+    thousands.
+    """
 
     sessions: int = 0
     notes: Mapping[str, Counts] = MappingProxyType({})
     extra: Mapping[str, object] = NOTHING
     extras: Mapping[str, Mapping[str, object]] = MappingProxyType({})
+    form: _Form | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Usage) and self._value() == other._value()
 
     @classmethod
     def empty(cls) -> "Usage":
@@ -80,7 +103,7 @@ class Usage(msgspec.Struct, frozen=True):
 
     def session_started(self) -> "Usage":
         """With one session more."""
-        return msgspec.structs.replace(self, sessions=self.sessions + 1)
+        return msgspec.structs.replace(self, sessions=self.sessions + 1, form=None)
 
     def saved(self, name: str, at: int) -> "Usage":
         """With one save more of the note, at `at` unix seconds."""
@@ -96,7 +119,9 @@ class Usage(msgspec.Struct, frozen=True):
         """Without the note's entry."""
         if name not in self.notes:
             return self
-        return self._keep({other: counts for other, counts in self.notes.items() if other != name})
+        notes = dict(self.notes)
+        del notes[name]
+        return self._keep(notes)
 
     def lowered(self, journal: Tally) -> "Usage":
         """With no count that a crash left ahead of the journal, and no entry of a forgotten note (SPEC 4).
@@ -123,6 +148,26 @@ class Usage(msgspec.Struct, frozen=True):
 
     def encode(self) -> bytes:
         """The file's bytes: JSON with an indent of two, non-ASCII as it is, a last line end, in order."""
+        raw = self._spliced() or self._formatted()
+        msgspec.structs.force_setattr(self, "form", _Form(raw))  # what it encodes to changes no value
+        return raw
+
+    def _value(self) -> tuple[object, ...]:
+        return self.sessions, self.notes, self.extra, self.extras
+
+    def _spliced(self) -> bytes | None:
+        """The bytes of `form` with the entries put in that changed; None when it has no place for them.
+
+        Among unknown keys another object may hold a key that looks like an entry's.
+        """
+        if self.form is None or self.extra or self.extras or not self.form.raw.endswith(_LAST):
+            return None
+        raw = self.form.raw
+        for name in self.form.counted:
+            raw = _with_entry(raw, name, self.notes[name])
+        return raw
+
+    def _formatted(self) -> bytes:
         notes: dict[str, object] = dict(self.notes)
         for name, extra in self.extras.items():
             notes[name] = {**msgspec.structs.asdict(self.notes[name]), **extra}
@@ -130,11 +175,28 @@ class Usage(msgspec.Struct, frozen=True):
         return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
 
     def _put(self, name: str, counts: Counts) -> "Usage":
-        return msgspec.structs.replace(self, notes={**self.notes, name: counts})
+        form = None if self.form is None else self.form.and_counted(name)
+        return msgspec.structs.replace(self, notes={**self.notes, name: counts}, form=form)
 
     def _keep(self, notes: Mapping[str, Counts]) -> "Usage":
         extras = {name: extra for name, extra in self.extras.items() if name in notes}
-        return msgspec.structs.replace(self, notes=notes, extras=extras)
+        return msgspec.structs.replace(self, notes=notes, extras=extras, form=None)
+
+
+def _with_entry(raw: bytes, name: str, counts: Counts) -> bytes:
+    """Formatted bytes with a note's entry replaced, or added as the last of at least one."""
+    key = b"\n    %b: {" % msgspec.json.encode(name)
+    entry = b'%b\n      "saves": %d,\n      "reads": %d,\n      "last": %d\n    }' % (
+        key,
+        counts.saves,
+        counts.reads,
+        counts.last,
+    )
+    start = raw.find(key)
+    if start < 0:
+        end = len(raw) - len(_LAST) + len(b"\n    }")
+        return b"".join((raw[:end], b",", entry, raw[end:]))
+    return b"".join((raw[:start], entry, raw[raw.index(b"}", start) + 1 :]))
 
 
 def _decode_odd(raw: bytes) -> Usage:

@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 
 from memd.errors import Unreadable
@@ -44,6 +45,17 @@ def test_the_file() -> None:
 def test_an_empty_one_is_written_whole() -> None:
     assert json.loads(Usage.empty().encode()) == {"sessions": 0, "notes": {}}
     assert Usage.decode(Usage.empty().encode()) == Usage.empty()
+
+
+def test_what_was_written_before_is_no_part_of_what_is_written_next() -> None:
+    first = Usage.empty()
+    first.encode()
+    second = first.saved("a", 5)
+    assert Usage.decode(second.encode()) == second == Usage(0, {"a": Counts(1, 0, 5)})
+    both = second.saved("b", 6).read("a", 7)
+    assert Usage.decode(both.encode()) == both == Usage(0, {"a": Counts(1, 1, 7), "b": Counts(1, 0, 6)})
+    assert list(Usage.decode(both.saved("d", 8).saved("c", 9).encode()).notes)) == ["a", "b", "d", "c"]
+    assert Usage.decode(both.without("a").encode()) == Usage(0, {"b": Counts(1, 0, 6)})
 
 
 def test_any_json_of_the_shape_reads() -> None:
@@ -94,6 +106,8 @@ def test_unknown_keys_survive_a_rewrite() -> None:
     assert out["sessions"] == 2
     assert out["notes"]["a"] == {"saves": 2, "reads": 0, "last": 9, "pinned": True}
     assert Usage.decode(usage.encode()) == usage
+    assert usage != msgspec.structs.replace(usage, extras={})
+    assert usage != msgspec.structs.replace(usage, extra={})
     gone = usage.without("a")
     assert json.loads(gone.encode())["notes"] == {"b": {"saves": 1, "reads": 0, "last": 1}}
     assert "pinned" not in gone.saved("a", 10).encode().decode()
