@@ -301,7 +301,10 @@ class _Rendering:
         return chosen
 
     def _fitting(self, prompt: str, ranking: Ranking, ranked: _Ranked, rule: evidence.Rule) -> list[_Hit]:
-        """The three that fit best, restate no note above them and may have a body, in the order of their scores."""
+        """The three that fit best, restate no note above them and may have a body.
+
+        In the order of their scores; closest first where the scores count what was pasted.
+        """
         hooks = _Hooks(self.shelves)
         fits = evidence.fitting(
             prompt,
@@ -311,7 +314,7 @@ class _Rendering:
             ranked.weigh,
             rule,
         )
-        hits = [_Hit(fit.store, fit.name, fit.score * ranked.weigh(fit.store, fit.name)) for fit in fits]
+        hits = [_Hit(fit.store, fit.name, fit.score * ranked.weigh(fit.store, fit.name)) for fit in fits.notes]
         above = [*islice(ranked, _NEAR), *hits]
         chosen: list[_Hit] = []
         for hit in hits:
@@ -322,7 +325,7 @@ class _Rendering:
             chosen.append(hit)
             if len(chosen) == BODIES:
                 break
-        return sorted(chosen, key=lambda hit: (-hit.score, hit.store, hit.name))
+        return chosen if fits.pasted else sorted(chosen, key=lambda hit: (-hit.score, hit.store, hit.name))
 
     def _may_have_body(self, hit: _Hit) -> bool:
         card = self.shelves[hit.store].notes[hit.name]

@@ -7,7 +7,8 @@ at the best point. Pure: arithmetic on the rankings of `bm25`, no other arrays.
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain, zip_longest
 from typing import Final, NamedTuple
 
 import msgspec
@@ -19,10 +20,12 @@ from memd.tokens import Term
 
 CANDIDATES: Final = 24
 """Notes looked at: the best by their words."""
-EDGE: Final = 32
-"""Words at each end of a prompt that count whole: what a person types stands before or after what was pasted."""
-PASTE: Final = 64
-"""Distinct words: however many were pasted between the ends, all of them weigh no more than this many."""
+TYPED: Final = 96
+"""Words; a longer prompt holds something that was pasted."""
+END: Final = 24
+"""Words at one end of such a prompt that count as typed."""
+PASTE: Final = 16
+"""Distinct words: however many were pasted, all of them weigh no more than this many."""
 PIECE: Final = 0.5
 """What a piece of a path or URL counts, beside the whole."""
 
@@ -55,8 +58,15 @@ class Fit(msgspec.Struct, frozen=True):
     score: float
 
 
+class Fits(msgspec.Struct, frozen=True):
+    """The notes that fit, closest first; `pasted`: the prompt holds a paste, which their scores count."""
+
+    notes: tuple[Fit, ...]
+    pasted: bool = False
+
+
 class _Group(NamedTuple):
-    """Words that count alike: how much each `tells`, 0 to 1; only between the ends; a piece of a longer token."""
+    """Words that count alike: how much each `tells`, 0 to 1; pasted, or typed; a piece of a longer token."""
 
     tells: float
     pasted: bool
@@ -86,8 +96,8 @@ def fitting(
     hook_of: Callable[[int, str], str],
     weigh: Callable[[int, str], float],
     rule: Rule = RULE,
-) -> list[Fit]:
-    """The notes that fit the prompt closely enough for a body, closest first; at most `CANDIDATES`.
+) -> Fits:
+    """The notes that fit the prompt closely enough for a body.
 
     `ranking` is the plain ranking of the prompt over `snapshots`; `hook_of` and `weigh` give a note's hook and
     its type's weight by (store, name).
@@ -102,54 +112,79 @@ def fitting(
     - a telling word in the name or hook counts `hook` more, in any of its forms: the hook says what a note is
       for, and its writer and the asker inflect as they like;
     - a path or URL also stands for its pieces, half: stack traces name what a note calls by a shorter name;
-    - however much was pasted, it weighs no more than `PASTE` words, and the first `chance` unique words in it
-      count nothing: every log shares a few words with some note, and what is meant stands at its ends.
+    - what a person typed stands before a paste or after it: in a prompt of more than `TYPED` words the first and
+      the last `END` are asked in turn. Everything else weighs no more than `PASTE` words, and the first `chance`
+      unique words in it count nothing: every log shares a few words with some note.
 
-    A note with `least` evidence (twice that for a prompt with a paste) gets a body if its closeness (the
+    A note with `least` evidence (twice that where something was pasted) gets a body if its closeness (the
     weighted score plus its hook's words) is at least `close` of the closest note's, whether that one has
     evidence or not: where a note without evidence stands far above, the match below it is chance.
     """
-    words = _words(prompt)
-    parts = [(group, ranked) for group, terms in words.items() if (ranked := bm25.rank(terms, snapshots)).total]
-    pasted_words = sum(len(terms) for group, terms in words.items() if group.pasted)
-    dimmed = min(1.0, PASTE / max(1, pasted_words))
-    stands = _blend((group.share * (dimmed if group.pasted else 1.0), ranked) for group, ranked in parts)
-    if stands is None or not ranking.total:
-        return []
-    unit = _unit(snapshots)
-    typed = _blend((group.share * group.tells / unit, ranked) for group, ranked in parts if not group.pasted)
-    pasted = _blend((group.share * group.tells / unit, ranked) for group, ranked in parts if group.pasted)
-    forms = _forms(words)
-    standings = []
-    for at, store, name in _best(stands):
-        score = _at(ranking, at)
-        if score == 0:
-            continue  # only a piece of a word matched: not a scored note
-        said = _said(f"{name} {hook_of(store, name)}", forms)
-        in_paste = max(0.0, _at(pasted, at) - rule.chance)
-        standings.append(
-            _Standing(
-                Fit(store, name, score),
-                closeness=_at(stands, at) * weigh(store, name) + said,
-                evidence=_at(typed, at) + in_paste + rule.hook * said,
-            )
-        )
-    standings.sort(key=lambda standing: -standing.closeness)  # those that tie keep the order of `_best`
-    least = 2 * rule.least if pasted_words else rule.least
-    close = rule.close * standings[0].closeness if standings else 0.0
-    return [found.fit for found in standings if found.evidence >= least and found.closeness >= close]
-
-
-def _words(prompt: str) -> _Words:
-    """The terms of the prompt, and the pieces of its longer tokens that are none themselves, in groups."""
+    if not ranking.total:
+        return Fits(())
+    asked = _Asked(prompt, ranking, snapshots, hook_of, weigh, rule)
     found = tokens.tokenize(prompt)
-    ends = {*found[:EDGE], *found[-EDGE:]}
+    if len(found) <= TYPED:
+        return Fits(tuple(asked.fits(frozenset(found), pasted=False)))
+    # The question stands before what was pasted, or after it. Nobody can say which, so both are asked in turn.
+    last, first = (asked.fits(frozenset(end), pasted=True) for end in (found[-END:], found[:END]))
+    turns = chain.from_iterable(zip_longest(last, first))
+    return Fits(tuple(dict.fromkeys(fit for fit in turns if fit is not None)), pasted=True)
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """A prompt as `fitting` was given it."""
+
+    prompt: str
+    ranking: Ranking
+    snapshots: Sequence[Snapshot]
+    hook_of: Callable[[int, str], str]
+    weigh: Callable[[int, str], float]
+    rule: Rule
+
+    def fits(self, typed: Collection[str], *, pasted: bool) -> list[Fit]:
+        """The notes that fit when these words were typed and all others pasted, closest first."""
+        words = _words(self.prompt, typed)
+        parts = [
+            (group, ranked) for group, terms in words.items() if (ranked := bm25.rank(terms, self.snapshots)).total
+        ]
+        dimmed = min(1.0, PASTE / max(1, sum(len(terms) for group, terms in words.items() if group.pasted)))
+        stands = _blend((group.share * (dimmed if group.pasted else 1.0), ranked) for group, ranked in parts)
+        if stands is None:
+            return []
+        unit = _unit(self.snapshots)
+        of_typed = _blend((group.share * group.tells / unit, ranked) for group, ranked in parts if not group.pasted)
+        of_paste = _blend((group.share * group.tells / unit, ranked) for group, ranked in parts if group.pasted)
+        forms = _forms(words)
+        standings = []
+        for at, store, name in _best(stands):
+            score = _at(self.ranking, at)
+            if score == 0:
+                continue  # only a piece of a word matched: not a scored note
+            said = _said(f"{name} {self.hook_of(store, name)}", forms)
+            standings.append(
+                _Standing(
+                    Fit(store, name, score),
+                    closeness=_at(stands, at) * self.weigh(store, name) + said,
+                    evidence=_at(of_typed, at)
+                    + max(0.0, _at(of_paste, at) - self.rule.chance)
+                    + self.rule.hook * said,
+                )
+            )
+        standings.sort(key=lambda standing: -standing.closeness)  # those that tie keep the order of `_best`
+        least = self.rule.least * (2 if pasted else 1)
+        close = self.rule.close * standings[0].closeness if standings else 0.0
+        return [found.fit for found in standings if found.evidence >= least and found.closeness >= close]
+
+
+def _words(prompt: str, typed: Collection[str]) -> _Words:
+    """The terms of the prompt, and the pieces of its longer tokens that are none themselves, in groups."""
     groups: dict[_Group, list[Term]] = {}
     terms = tokens.query_terms(prompt)
     whole = {term.text for term in terms}
     parts: dict[str, bool] = {}  # a piece -> whether it comes from pasted words alone
     for term in terms:
-        pasted = term.text not in ends
+        pasted = term.text not in typed
         groups.setdefault(_Group(weight(term.text), pasted, piece=False), []).append(term)
         for piece in pieces(term.text):
             if piece not in whole and _can_stand(piece):

@@ -1,0 +1,1 @@
+"""Evaluations of the focused block. Law: invented stores, labels by their author: figures compare rules."""
