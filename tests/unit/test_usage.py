@@ -54,7 +54,7 @@ def test_what_was_written_before_is_no_part_of_what_is_written_next() -> None:
     assert Usage.decode(second.encode()) == second == Usage(0, {"a": Counts(1, 0, 5)})
     both = second.saved("b", 6).read("a", 7)
     assert Usage.decode(both.encode()) == both == Usage(0, {"a": Counts(1, 1, 7), "b": Counts(1, 0, 6)})
-    assert list(Usage.decode(both.saved("d", 8).saved("c", 9).encode()).notes)) == ["a", "b", "d", "c"]
+    assert list(Usage.decode(both.saved("d", 8).saved("c", 9).encode()).notes) == ["a", "b", "d", "c"]
     assert Usage.decode(both.without("a").encode()) == Usage(0, {"b": Counts(1, 0, 6)})
 
 
