@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import memd_client
 from memd.memctl.exits import Usage
 from memd.memctl.terminal import YELLOW, ErrorStream, Stream
+from memd_client.errors import NotFound
 
 TYPE_CHECKING = False  # the real one would import typing, 2 ms
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ SCOPES = ("repo", "global")
 EVERY = (1 << 53) - 1
 """The largest `limit` the wire takes: no list is cut."""
 
-_PATIENT = frozenset({"memory.check", "memory.rebuild", "memory.reconcile", "memory.verify"})
+_PATIENT = frozenset(
+    {"memory.check", "memory.import", "memory.rebuild", "memory.reconcile", "memory.verify", "store.adopt"}
+)
 """Verbs that read a whole store: a person waits for them as long as they take."""
 _TIMEOUT = 30.0
 """Seconds any other answer may take."""
@@ -63,6 +66,14 @@ class Ctl:
         """The reply of `memory.<verb>` on this directory's stores. Raises the client's errors and `Usage`."""
         return self.call(f"memory.{verb}", {"cwd": self.cwd(), **params})
 
+    def note(self, verb: str, name: str, **params: object) -> dict[str, Any]:
+        """The reply of `memory.<verb>` on the note `name`; an error that there is none says what to try."""
+        try:
+            return self.memory(verb, name=name, **params)
+        except NotFound as error:
+            error.add_note(self.search_hint(name))
+            raise
+
     def call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """The reply of `method`. Raises the client's errors."""
         if self._connection is None:
@@ -79,20 +90,16 @@ class Ctl:
 
     def cwd(self) -> str:
         """The real path of the directory the command works in. Raises `Usage` when it is none."""
-        directory = self.directory or "."
-        try:
-            path = os.path.realpath(directory, strict=True)
-        except OSError as error:
-            what = "the current directory" if self.directory is None else self.directory
-            raise Usage(f"{what}: {error.strerror}") from None
-        if not os.path.isdir(path):  # noqa: PTH112 - pathlib costs 6 ms, a third of a run
-            raise Usage(f"{directory}: not a directory")
-        return path
+        return _real(self.directory or ".", "the current directory" if self.directory is None else self.directory)
+
+    def at(self, directory: str) -> str:
+        """The real path of a directory, its path taken from the directory of `-C`. Raises `Usage` when it is none."""
+        return _real(os.path.join(self.directory or "", directory), directory)  # noqa: PTH118 - as below
 
     def open(self, path: str) -> BinaryIO:
         """A file to read, its path taken from the directory of `-C`. Raises OSError."""
-        where = os.path.join(self.directory or "", path)  # noqa: PTH118 - as above
-        return open(where, "rb")  # noqa: PTH123 - as above
+        where = os.path.join(self.directory or "", path)  # noqa: PTH118 - as below
+        return open(where, "rb")  # noqa: PTH123 - as below
 
     def search_hint(self, name: str) -> str:
         """What to try when there is no note of that name."""
@@ -123,3 +130,14 @@ class Ctl:
             return answer.strip().lower() in {"y", "yes"}
         self.err.line()
         return False
+
+
+def _real(directory: str, what: str) -> str:
+    """The real path of a directory that an error calls `what`. Raises `Usage`."""
+    try:
+        path = os.path.realpath(directory, strict=True)
+    except OSError as error:
+        raise Usage(f"{what}: {error.strerror}") from None
+    if not os.path.isdir(path):  # noqa: PTH112 - pathlib costs 6 ms, a third of a run
+        raise Usage(f"{what}: not a directory")
+    return path
