@@ -19,7 +19,9 @@ Cell = str | tuple[str, str]
 BOLD = "1"
 DIM = "2"
 RED = "31"
+GREEN = "32"
 YELLOW = "33"
+CYAN = "36"
 
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
@@ -68,11 +70,10 @@ class Stream:
         for row in aligned(safe, widest=self._width * 2 // 5):
             self.line(*fitted(row, self._width))
 
-    def text(self, text: str) -> None:
+    def text(self, text: str, style: str = "") -> None:
         """Write a note's text: exactly in a pipe; on a terminal what is safe of it, its last line ended."""
-        if self.is_terminal:
-            text = text.translate(_IN_TEXT)
-            text += "" if text.endswith("\n") or not text else "\n"
+        if self.is_terminal and text:
+            text = self._styled(text.translate(_IN_TEXT).removesuffix("\n"), style) + "\n"
         self._write(text)
 
     def json(self, value: object) -> None:
@@ -102,7 +103,9 @@ class Stream:
     def _shown(self, cell: Cell) -> str:
         """The cell as a terminal gets it."""
         safe = _safe(cell)
-        text, style = (safe, "") if isinstance(safe, str) else safe
+        return safe if isinstance(safe, str) else self._styled(*safe)
+
+    def _styled(self, text: str, style: str) -> str:
         return f"\x1b[{style}m{text}\x1b[0m" if style and text and self._has_colour else text
 
     def _write(self, text: str) -> None:
@@ -131,6 +134,19 @@ class ErrorStream(Stream):
     def __init__(self, file: TextIO | None, env: Mapping[str, str], out: Stream) -> None:
         super().__init__(file, env)
         self._out = out
+        self._status_cells = 0
+
+    def status(self, text: str) -> None:
+        """Put `text` where the status before it stands, on a terminal; the empty one leaves nothing there."""
+        if self._width is None:
+            return
+        from memd.memctl.layout import cells_in, cut  # only a long command has a status
+
+        shown = cut(self._shown(text), self._width - 1)
+        cells = cells_in(shown)
+        blank = " " * (self._status_cells - cells)
+        self._write(f"\r{shown}{blank}" if shown else f"\r{blank}\r")
+        self._status_cells = cells
 
     def _put(self, data: bytes, *, flush: bool = False) -> None:
         self._out.flush()
