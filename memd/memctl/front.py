@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
 
 from memd.memctl import exits
 from memd.memctl.ctl import SCOPES, Ctl
@@ -29,7 +31,14 @@ COMMANDS = {
     "search": "every note that shares a word, best first",
     "save": "save a note from a file or standard input",
     "forget": "delete a note and every version of it, after asking",
+    "rename": "give a note another name",
+    "move": "move a note to the other store",
     "log": "who did what to the notes, newest first",
+    "diff": "what changed in a note, from one version to another",
+    "restore": "make an old version of a note its text again",
+    "import": "copy the notes of a directory into the repo store",
+    "stores": "every store there is, and whose it is",
+    "adopt": "bring here the notes of a repository that was moved",
     "stats": "how much the stores hold and are used",
     "check": "what is wrong with the notes; exits 1 if anything is",
     "verify": "what rebuild would find, changing nothing; exits 1 if anything",
@@ -63,6 +72,10 @@ examples:
   memctl save --type feedback --description "Buildhost /tmp is RAM; never scratch there"
   memctl search scratch tmp
   memctl show buildhost-tmp-is-ram-never
+  memctl diff buildhost-tmp-is-ram-never
+  memctl restore buildhost-tmp-is-ram-never 1f0c9a2b
+  memctl move buildhost-tmp-is-ram-never global
+  memctl import ~/notes --dry-run
   memctl forget buildhost-tmp-is-ram-never
 
   printf 'Run it with -j1.\\n' |
@@ -76,6 +89,8 @@ HELP_WIDTH = 100
 
 _VALUED = ("-C", "--scope")
 _BARE = ("--json", "--no-autostart", "-h", "--help", "--version")
+_STORE_KEY = re.compile(r"--.*--(-[0-9a-f]{8})?", re.DOTALL)
+"""A store's key (SPEC 1), which is a word although it looks like an option."""
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -126,6 +141,11 @@ def split(argv: Sequence[str]) -> tuple[str | None, list[str]]:
     return None, rest
 
 
+def module_name(command: str) -> str:
+    """The module that holds a command: it is named by the word, with a `_` after one that is Python's own."""
+    return f"memd.memctl.commands.{command}" + "_" * iskeyword(command)
+
+
 def _run(argv: Sequence[str], out: Stream, err: ErrorStream) -> int:
     name, rest = None, list(argv)
     try:
@@ -166,7 +186,7 @@ def _command(argv: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _run_command(name: str, argv: list[str], out: Stream, err: ErrorStream) -> int:
-    module = import_module(f"memd.memctl.commands.{name}")
+    module = import_module(module_name(name))
     parser = _parser(name, module)
     options, words = _parsed(parser, argv)
     if options.help:
@@ -211,7 +231,7 @@ def _parsed(parser: Parser, argv: list[str]) -> tuple[argparse.Namespace, list[s
     """The options and the words between and after them; what follows `--` is words. Raises `Usage`."""
     end = argv.index("--") if "--" in argv else len(argv)
     options, words = parser.parse_known_args(argv[:end])
-    unknown = [word for word in words if word.startswith("-") and word != "-"]
+    unknown = [word for word in words if word.startswith("-") and word != "-" and not _STORE_KEY.fullmatch(word)]
     if unknown:
         raise Usage(f"there is no option {unknown[0]}; words that begin with a dash go after --")
     return options, words + argv[end + 1 :]

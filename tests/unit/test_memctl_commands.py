@@ -445,7 +445,14 @@ def test_a_rebuild_is_1_for_what_it_could_not_bring_back(
 
 
 @pytest.mark.parametrize(
-    ("method", "timeout"), [("memory.search", 30.0), ("memory.rebuild", None), ("memory.reconcile", None)]
+    ("method", "timeout"),
+    [
+        ("memory.search", 30.0),
+        ("memory.rebuild", None),
+        ("memory.reconcile", None),
+        ("memory.import", None),
+        ("store.adopt", None),
+    ],
 )
 def test_only_for_a_whole_store_is_waited_without_end(
     monkeypatch: pytest.MonkeyPatch, method: str, timeout: float | None

@@ -181,7 +181,7 @@ def test_the_manual_has_every_command_and_option() -> None:
     manual = (ROOT / "memd/memctl/memctl.1").read_text().replace("\\-", "-")
     for command in COMMANDS:
         assert f'\n.SS "{command}' in manual
-        module = import_module(f"memd.memctl.commands.{command}")
+        module = import_module(front.module_name(command))
         parser = front.Parser(add_help=False)
         module.options(parser)
         for option in parser.format_help().split():
