@@ -68,6 +68,25 @@ def checkout(cwd: Path) -> Path:
     return next((directory for directory in (here, *here.parents) if os.path.lexists(directory / ".git")), here)
 
 
+def names_in(directory: Path) -> frozenset[str]:
+    """The names that stand in a directory; none where it does not read."""
+    try:
+        return frozenset(os.listdir(directory))
+    except OSError:
+        return frozenset()
+
+
+def stands_in(root: Path, path: str) -> bool:
+    """Whether something stands at a path relative to `root`; a path that cannot be looked at counts as there."""
+    try:
+        os.lstat(root / path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError):
+        return True
+    return True
+
+
 def origin_of(store: Path) -> Path | None:
     """The canonical path a store belongs to; None when nobody has claimed it, or what says so does not read."""
     raw = _read_small(origin_file(store))

@@ -49,6 +49,16 @@ FindingKind = Literal[
     "unreadable",
 ]
 
+ActivityKind = Literal[
+    "memory_write",
+    "memory_update",
+    "memory_delete",
+    "memory_edit",
+    "memory_import",
+    "memory_index_truncated",
+    "session_start",
+]
+
 
 # -- parameters ------------------------------------------------------------------------------------------
 
@@ -60,7 +70,7 @@ class Params(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
 class PlaceParams(Params, kw_only=True, frozen=True):
     """Parameters of a verb that works on a place: an agent's `session` or a person's `cwd`, never both."""
 
-    session: str | None = None
+    session: SessionId | None = None
     cwd: str | None = None
 
     def __post_init__(self) -> None:
@@ -231,6 +241,18 @@ class IndexParams(PlaceParams, kw_only=True, frozen=True):
     """`memory.index`."""
 
     max_bytes: Annotated[int, Meta(ge=0, le=REPLY_MAX // 4)] = 8_192
+
+
+class SubscribeParams(Params, kw_only=True, frozen=True):
+    """`activity.subscribe`: whose place to hear of, a session's or a directory's; neither means all."""
+
+    session: SessionId | None = None
+    cwd: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses a request that names two places."""
+        if self.session is not None and self.cwd is not None:
+            raise ValueError("a subscription names at most one of `session` and `cwd`")
 
 
 class HelloParams(Params, kw_only=True, frozen=True):
@@ -587,6 +609,32 @@ class ReconcileReply(Reply, kw_only=True, frozen=True):
 
     repo: StoreReconcile
     global_: StoreReconcile = field(name="global")
+
+
+class SubscribeReply(Reply, kw_only=True, frozen=True):
+    """`activity.subscribe`: from now on `activity` notifications come between the replies of this connection."""
+
+    subscribed: bool
+
+
+class Telemetry(Reply, kw_only=True, frozen=True):
+    """What of an event may be sent on: which note of which store, or how many entries were left out; no hook."""
+
+    scope: Scope | None = None
+    slug: str | None = None
+    dropped_count: int | None = field(name="droppedCount", default=None)
+
+
+class Activity(Reply, kw_only=True, frozen=True):
+    """The parameters of an `activity` notification. `line` is for people; `saved` counts the session's saves."""
+
+    event: ActivityKind
+    session: str | None = None
+    scope: Scope | None = None
+    line: str
+    saved: int | None = None
+    telemetry: Telemetry
+    pointer: Pointer | None = None
 
 
 class HelloReply(Reply, kw_only=True, frozen=True):

@@ -5,7 +5,8 @@ SPEC section 1: a place is the repository's store, found from the caller's `cwd`
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -18,11 +19,12 @@ from memd import note, paths
 from memd.config import Config
 from memd.errors import MemdError
 from memd.fs import Disk
+from memd.live.feed import Feed, changes
 from memd.live.runtime import Runtime
 from memd.live.sessions import LiveSessions
 from memd.live.stores import LiveStore
 from memd.note import Scope
-from memd.store import Author, Saved, Store, transfer
+from memd.store import Author, Journaled, Saved, Store, transfer
 
 PLACES_MAX = 256
 """Places remembered; a daemon that served more begins anew."""
@@ -81,6 +83,7 @@ class Library:
         self.home_id = memd_client.home_id({**os.environ, "MEMD_HOME": str(home)})
         self.config = config
         self.runtime = runtime or Runtime()
+        self.feed = Feed()
         self._opened: dict[Path, LiveStore] = {}
         self._known: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
         self._of_repo: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
@@ -110,9 +113,13 @@ class Library:
         """The stores of a place, opened and caught up with the disk. Errors: Busy, Unreadable, Storage."""
         stores = place.stores(scope)
         for store in stores:
-            await store.ready()
-            self.keep(store)
+            await self.open(store)
         return stores
+
+    async def open(self, store: LiveStore) -> None:
+        """Open one store and catch up with the disk. Errors: Busy, Unreadable, Storage."""
+        await store.ready()
+        self.keep(store)
 
     def keep(self, store: LiveStore) -> None:
         """Hold on to a store once there is something of it."""
@@ -165,6 +172,17 @@ class Library:
         """How many stores are open."""
         return len(self._opened)
 
+    def _tell(self, store: LiveStore, journaled: Sequence[Journaled]) -> None:
+        """Tell whoever listens what became durable in a store."""
+        self.feed.publish_all(changes(store, journaled, self._saves_of))
+
+    def _saves_of(self, session: str) -> int | None:
+        """How many saves a session has made by now; None where that cannot be told."""
+        with suppress(MemdError):
+            live = self.sessions.get(session)
+            return None if live is None else live.used(*self.place(live.state.cwd))
+        return None
+
     def _repo(self, repo: Path) -> LiveStore:
         """The store of a canonical path; which one that is, is settled once it is open: `.origin` says so."""
         store = self._of_repo.get(repo)
@@ -188,7 +206,7 @@ class Library:
                 lock_timeout=self.config.lock_timeout_s,
                 settle_s=self.config.settle_ms / 1000,
             )
-            store = self._known[directory] = LiveStore(scope, blocking, self.sessions)
+            store = self._known[directory] = LiveStore(scope, blocking, self.sessions, self._tell)
         return store
 
 

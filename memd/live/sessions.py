@@ -47,6 +47,7 @@ class LiveSessions:
 
     def __init__(self, directory: Path) -> None:
         self.files = SessionFiles(directory)
+        self.starting = anyio.Lock()
         self._held: dict[str, LiveSession] = {}
 
     def get(self, session: str) -> LiveSession | None:

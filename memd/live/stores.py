@@ -7,7 +7,7 @@ index and view change only in `apply`, on the event loop, all at once (SPEC sect
 
 import os
 import stat
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,19 @@ from memd.bm25 import Snapshot
 from memd.errors import MemdError, NotFound
 from memd.fs import Stamp
 from memd.note import Scope
-from memd.store import JOURNAL, Committed, Count, Entry, Outcome, Reconcile, Reconciled, Request, Store, View
+from memd.store import (
+    JOURNAL,
+    Committed,
+    Count,
+    Entry,
+    Journaled,
+    Outcome,
+    Reconcile,
+    Reconciled,
+    Request,
+    Store,
+    View,
+)
 
 T = TypeVar("T")
 
@@ -53,13 +65,21 @@ class Keepers(Protocol):
         """Let go of what a store that was just opened has forgotten."""
 
 
+Tell = Callable[["LiveStore", Sequence[Journaled]], None]
+"""Hears what became durable in a store."""
+
+
 class LiveStore:
     """A store, its warm index and its write queue."""
 
-    def __init__(self, scope: Scope, store: Store, keepers: "Keepers | None" = None) -> None:
+    def __init__(
+        self, scope: Scope, store: Store, keepers: "Keepers | None" = None, tell: "Tell | None" = None
+    ) -> None:
+        """`tell` hears what each commit has put into the journal; it must neither wait nor raise."""
         self.scope = scope
         self.store = store
         self.keepers = keepers
+        self._tell = tell
         self.forgotten: set[str] = set()
         self._root = os.fspath(store.directory)
         self.entries: dict[str, Entry] = {}
@@ -133,6 +153,8 @@ class LiveStore:
             self.index = self.index.replace(put, gone)
         self.view = committed.view
         self.opened = self.opened or bool(self.entries) or self.view.journal is not None
+        if committed.journaled and self._tell is not None:
+            self._tell(self, committed.journaled)
 
     async def let_go(self) -> None:
         """Have forgotten notes go from wherever else their text is kept.

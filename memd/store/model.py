@@ -9,6 +9,7 @@ import msgspec
 from memd.draft import Draft
 from memd.errors import MemdError
 from memd.fs import Stamp
+from memd.journal import Record
 from memd.listing import Listing
 from memd.note import NoteType, Trouble
 from memd.protocol import FindingKind
@@ -85,6 +86,10 @@ class Count(msgspec.Struct, frozen=True):
     author: Author
 
 
+class CountSession(msgspec.Struct, frozen=True):
+    """Count one session; the store is made if there is none (SPEC 8)."""
+
+
 class Restore(msgspec.Struct, frozen=True):
     """Make an earlier version, byte for byte, the note's text again."""
 
@@ -148,7 +153,7 @@ class Rebuild(msgspec.Struct, frozen=True):
     """Restore what the journal holds and has not forgotten; recount usage; mend the index (SPEC 7)."""
 
 
-Request = Save | Forget | Count | Restore | Rename | Take | Put | Adopt | Leave | Reconcile | Rebuild
+Request = Save | Forget | Count | CountSession | Restore | Rename | Take | Put | Adopt | Leave | Reconcile | Rebuild
 
 
 # -- outcomes ---------------------------------------------------------------------------------------------------
@@ -173,7 +178,7 @@ class Forgotten(msgspec.Struct, frozen=True):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """A read that is counted."""
+    """A read or a session that is counted."""
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -264,9 +269,24 @@ class View(msgspec.Struct, frozen=True):
     journal: Stamp | None = None
 
 
+class Journaled(msgspec.Struct, frozen=True):
+    """A record that is durable and counts no read.
+
+    `replaced`: the name had a live version before. `hook` is that of the version it names, empty for a forget.
+    """
+
+    record: Record
+    hook: str
+    replaced: bool
+
+
 class Committed(msgspec.Struct, frozen=True):
-    """What a commit did: one outcome or error a request, in order, every note that changed, and the new view."""
+    """What a commit did: one outcome or error a request, in order, every note that changed, and the new view.
+
+    `journaled` is what memd has written into the journal, in order, its own requests' and others' deeds alike.
+    """
 
     outcomes: list[Outcome | MemdError]
     changes: list[Change]
     view: View
+    journaled: tuple[Journaled, ...] = ()

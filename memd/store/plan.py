@@ -10,7 +10,7 @@ from memd.fs import Stamp
 from memd.journal import Planned, Record
 from memd.listing import Listing
 from memd.store.cached import Working, unreadable
-from memd.store.model import Author, Blocked, Change, Entry
+from memd.store.model import Author, Blocked, Change, Entry, Journaled
 from memd.store.state import ReadNote, State, blocked_by, read_entry, settled_stamp
 from memd.usage import Usage
 
@@ -39,6 +39,7 @@ class Plan:
         self.heads = Planned(state.heads)
         self.digest = state.digest
         self.records: list[Record] = []
+        self.journaled: list[Journaled] = []
         self.objects: dict[str, bytes] = {}
         self.files: dict[str, bytes | None] = {}
         self.found: dict[str, Stamp | None] = {}
@@ -127,6 +128,10 @@ class Plan:
         sealed = journal.seal(unsealed, self.digest)
         self.digest = sealed.digest
         self.records.append(sealed)
+        if op != journal.READ:
+            entry = self.entry(name)
+            hook = "" if entry is None else entry.hook
+            self.journaled.append(Journaled(sealed, hook, self.head_hash(name) is not None))
         self.heads.apply(sealed)
         return sealed
 

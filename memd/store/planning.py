@@ -11,6 +11,7 @@ from memd.store import moving, rebuilding, reconciling, saving
 from memd.store.model import (
     Adopt,
     Count,
+    CountSession,
     Forget,
     Leave,
     Outcome,
@@ -31,6 +32,7 @@ _PLANNERS: dict[type[Request], Callable[[Plan, Any], Outcome]] = {
     Save: saving.save,
     Forget: saving.forget,
     Count: saving.count,
+    CountSession: saving.count_session,
     Restore: moving.restore,
     Rename: moving.rename,
     Take: moving.take,
@@ -53,7 +55,7 @@ def plan_request(plan: Plan, request: Request, settle_s: float) -> Outcome:
 
 def makes_store(request: Request) -> bool:
     """Whether a request is reason to make a store's directory (SPEC 1: only a write is)."""
-    return isinstance(request, Save | Put | Adopt)
+    return isinstance(request, Save | Put | Adopt | CountSession)
 
 
 def nowhere(request: Request, held: int) -> Outcome | MemdError:

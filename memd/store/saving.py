@@ -8,7 +8,7 @@ import msgspec
 from memd import draft as drafting
 from memd import journal, note
 from memd.errors import Conflict, NotFound, Refused
-from memd.store.model import Count, Counted, Forget, Forgotten, Save, Saved
+from memd.store.model import Count, Counted, CountSession, Forget, Forgotten, Save, Saved
 from memd.store.plan import Plan
 
 
@@ -45,6 +45,12 @@ def count(plan: Plan, request: Count) -> Counted:
         raise NotFound(f"no note is named {request.name}")
     plan.usage = plan.usage.read(request.name, int(plan.now))
     plan.record(journal.READ, request.name, request.hash, request.author)
+    return Counted()
+
+
+def count_session(plan: Plan, _request: CountSession) -> Counted:
+    """Plan one counted session. Errors: Unreadable."""
+    plan.usage = plan.usage.session_started()
     return Counted()
 
 

@@ -90,7 +90,7 @@ class State:
     def _read_growth(self, path: Path, stamp: Stamp | None) -> bool:
         """Read what was added after the last known record; False when that is not all that happened."""
         known = self.journal_stamp
-        if stamp is None or known is None or stamp.inode != known.inode or stamp.size <= self.whole or self.torn:
+        if stamp is None or known is None or stamp.inode != known.inode or stamp.size <= self.whole:
             return False
         raw, stamp = self._read_journal_from(path, self.whole - len(self.last_line))
         if not raw.startswith(self.last_line):

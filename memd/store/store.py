@@ -26,6 +26,7 @@ from memd.store.model import (
     Entry,
     Finding,
     Forget,
+    Journaled,
     Outcome,
     Rebuild,
     Reconcile,
@@ -85,6 +86,7 @@ class Store:
         self.state = State(self.disk, directory)
         self.loaded = False
         self._untold: dict[str, Change] = {}
+        self._journaled: list[Journaled] = []
         self._frees_first = False
 
     # -- opening ---------------------------------------------------------------------------------------------
@@ -253,6 +255,7 @@ class Store:
             return False
         self.loaded = True
         self._untold.update({change.name: change for change in changes})
+        self._journaled += plan.journaled
         if plan.records and self.reserve is not None:
             self.reserve.renew(self._rewrite_size())
         return True
@@ -286,9 +289,11 @@ class Store:
             return None
 
     def _committed(self, outcomes: Sequence[Outcome | MemdError]) -> Committed:
-        """These outcomes, with every change that no answer has told yet."""
+        """These outcomes, with every change and every record that no answer has told yet."""
+        view = self.state.view()  # first: if this raises, what is untold stays so
         changes, self._untold = list(self._untold.values()), {}
-        return Committed(list(outcomes), changes, self.state.view())
+        journaled, self._journaled = tuple(self._journaled), []
+        return Committed(list(outcomes), changes, view, journaled)
 
     def reload(self) -> None:
         """Look at the disk again after a failed write, if it lets us; else the next write does."""

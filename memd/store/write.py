@@ -13,7 +13,7 @@ import msgspec
 
 from memd import journal
 from memd.fs import Disk, Staged, Staging
-from memd.store.model import Change, Entry
+from memd.store.model import Change
 from memd.store.plan import Plan
 from memd.store.state import JOURNAL, OBJECTS, USAGE, State
 
@@ -40,12 +40,14 @@ def carry_out(plan: Plan) -> list[Change]:
         staging.sync()
     put_in_place(plan, written)
     remove_objects(plan)
+    changes = [stamped(state, change, written.notes.get(change.name)) for change in plan.changes.values()]
+    if known:
+        plan.scanned_ns = state.changed_ns()
     if plan.records:
         lines = [journal.encode(record) for record in plan.records]
         state.appended(disk.append(state.directory / JOURNAL, b"".join(lines)), plan.records, lines)
-    if known:
-        plan.scanned_ns = state.changed_ns()
-    return take_over(plan, written.notes)
+    take_over(plan, changes)
+    return changes
 
 
 def make_room(plan: Plan) -> None:
@@ -180,29 +182,25 @@ def numbered(disk: Disk, directory: Path, stem: str) -> Path:
     return directory / f"{stem}.{number}"
 
 
-def take_over(plan: Plan, notes: dict[str, Staged]) -> list[Change]:
-    """Make the state what the plan has made of the disk; its changes, each with the stamp of its file."""
+def stamped(state: State, change: Change, staged: Staged | None) -> Change:
+    """A change with the stamp its note was written under, where the file still is the one that was staged."""
+    if change.entry is None or staged is None:
+        return change
+    looked_ns = time.time_ns()
+    seen = state.look(change.name)
+    if seen is None or not seen.stamp.is_file_of(staged.stamp):
+        return change
+    entry = msgspec.structs.replace(change.entry, stamp=seen.stamp, looked_ns=looked_ns)
+    return msgspec.structs.replace(change, entry=entry)
+
+
+def take_over(plan: Plan, changes: list[Change]) -> None:
+    """Make the state what the plan has made of the disk. Nothing here can fail: the plan is durable."""
     state = plan.state
-    changes = []
-    for change in plan.changes.values():
-        entry = change.entry
-        if entry is None:
+    for change in changes:
+        if change.entry is None:
             state.drop_entry(change.name)
         else:
-            entry = stamped(state, entry, notes.get(change.name))
-            state.set_entry(entry)
-        changes.append(Change(change.name, entry, change.tokens))
+            state.set_entry(change.entry)
     state.missing, state.suspended = plan.missing, plan.suspended
     state.scanned_ns, state.behind = plan.scanned_ns, plan.behind
-    return changes
-
-
-def stamped(state: State, entry: Entry, staged: Staged | None) -> Entry:
-    """A note's entry with the stamp it was written under, where its file still is the one that was staged."""
-    if staged is None:
-        return entry
-    looked_ns = time.time_ns()
-    seen = state.look(entry.name)
-    if seen is None or not seen.stamp.is_file_of(staged.stamp):
-        return entry
-    return msgspec.structs.replace(entry, stamp=seen.stamp, looked_ns=looked_ns)

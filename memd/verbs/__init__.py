@@ -9,7 +9,7 @@ from typing import Any
 
 from memd import protocol
 from memd.protocol import Verb
-from memd.verbs import arrivals, care, daemon, discover, moving, notes, ranking, records
+from memd.verbs import activity, arrivals, care, daemon, discover, focus, moving, notes, ranking, records, sessions
 from memd.verbs.call import Call
 
 __all__ = ["VERBS", "Call"]
@@ -34,6 +34,12 @@ _TABLE: tuple[Verb[Call, Any, Any], ...] = (
     Verb("store.adopt", protocol.StoreAdoptParams, protocol.StoreAdoptReply, arrivals.adopt_store),
     Verb("memory.rebuild", protocol.RebuildParams, protocol.RebuildReply, care.rebuild),
     Verb("memory.reconcile", protocol.ReconcileParams, protocol.ReconcileReply, care.reconcile),
+    Verb("memory.focus", protocol.FocusParams, protocol.FocusReply, focus.focus),
+    Verb("memory.index", protocol.IndexParams, protocol.IndexReply, focus.index),
+    Verb("session.start", protocol.SessionStartParams, protocol.SessionStartReply, sessions.start),
+    Verb("session.update", protocol.SessionUpdateParams, protocol.SessionUpdateReply, sessions.update),
+    Verb("session.end", protocol.SessionEndParams, protocol.SessionEndReply, sessions.end),
+    Verb("activity.subscribe", protocol.SubscribeParams, protocol.SubscribeReply, activity.subscribe),
     Verb("daemon.hello", protocol.HelloParams, protocol.HelloReply, daemon.hello),
     Verb("daemon.status", protocol.Params, protocol.StatusReply, daemon.status),
     Verb("daemon.stop", protocol.Params, protocol.StopReply, daemon.stop),

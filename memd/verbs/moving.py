@@ -18,12 +18,9 @@ from memd.protocol import (
     RestoreParams,
     RestoreReply,
 )
-from memd.store import Author, Entry, Rename, Restore, Saved
+from memd.store import Entry, Rename, Restore, Saved
 from memd.verbs import lookup
-from memd.verbs.call import Call, asked_hash, shown
-
-BY_RESTORE = Author(by="restore")
-BY_RENAME = Author(by="rename")
+from memd.verbs.call import Call, asked_hash, author, shown
 
 
 async def diff(call: Call, params: DiffParams) -> DiffReply:
@@ -48,9 +45,11 @@ def unified(old: str, new: str, old_name: str, new_name: str) -> str:
 
 async def restore(call: Call, params: RestoreParams) -> RestoreReply:
     """`memory.restore`: an old version's exact bytes, as a save. Errors: NotFound, Suspended."""
+    call.check_writable(params)
     store, entry = exactly(await call.stores(params, params.scope), params.name)
     wanted = asked_hash("hash", params.hash)
-    saved = await call.write(store, Restore(entry.name, wanted, BY_RESTORE), Saved)
+    async with call.one_save(params):
+        saved = await call.write(store, Restore(entry.name, wanted, author(params, "restore")), Saved)
     hook, masked = shown(saved.entry.hook)
     return RestoreReply(
         name=saved.entry.name,
@@ -64,17 +63,21 @@ async def restore(call: Call, params: RestoreParams) -> RestoreReply:
 
 async def rename(call: Call, params: RenameParams) -> RenameReply:
     """`memory.rename`: a save under the new name and a forget of the old one, in one commit. Errors: NotFound."""
+    call.check_writable(params)
     store, entry = exactly(await call.stores(params, params.scope), params.name)
-    saved = await call.write(store, Rename(entry.name, params.to, BY_RENAME), Saved)
+    async with call.one_save(params):
+        saved = await call.write(store, Rename(entry.name, params.to, author(params, "rename")), Saved)
     return renamed(saved.entry, store, entry.name, store)
 
 
 async def move(call: Call, params: MoveParams) -> RenameReply:
     """`memory.move`: a save in the other store, then a forget in this one. Errors: NotFound, Refused."""
+    call.check_writable(params)
     stores = await call.stores(params)
     target = call.place(params).store(params.scope)
     source, entry = exactly([store for store in stores if store is not target], params.name)
-    saved = await call.library.move(source, target, entry.name, BY_RENAME)
+    async with call.one_save(params):
+        saved = await call.library.move(source, target, entry.name, author(params, "rename"))
     return renamed(saved.entry, target, entry.name, source)
 
 

@@ -6,6 +6,7 @@ SPEC section 7.
 from collections.abc import Iterator
 
 import anyio
+from msgspec import UNSET
 
 from memd import draft, note
 from memd.errors import MemdError, NotFound
@@ -21,12 +22,12 @@ from memd.protocol import (
     ShowParams,
     ShowReply,
 )
-from memd.store import Count, Counted, Entry, Forget, Forgotten, Save, Saved
+from memd.store import Author, Count, Counted, Entry, Forget, Forgotten, Save, Saved
 from memd.store.saving import check_hash
 from memd.store.store import COUNT_WAIT_S
 from memd.tokens import jaccard
 from memd.verbs import lookup, ranking, receipt
-from memd.verbs.call import PERSON, Call, asked_hash, shown
+from memd.verbs.call import Call, asked_hash, author, shown
 
 NEAR = 0.7
 """Token Jaccard from which two hooks say the same."""
@@ -37,10 +38,12 @@ NEAR_LOOKED_AT = 20
 async def save(call: Call, params: SaveParams) -> SaveReply:
     """`memory.save`. Errors in the order of SPEC 3: refused, suspended, busy, unreadable, conflict, storage."""
     place = call.place(params)
+    call.check_writable(params)
     drafted = draft.draft(params.markdown, params.fields)
     check_hash(params.expect)
     store = place.store(drafted.scope)
-    saved = await call.write(store, Save(drafted, PERSON, params.expect), Saved)
+    async with call.one_save(params) as session:
+        saved = await call.write(store, Save(drafted, author(params), params.expect), Saved)
     entry = saved.entry
     alike = near([each for each in place if each.opened], store, entry)
     hook, masked = shown(entry.hook)
@@ -53,6 +56,8 @@ async def save(call: Call, params: SaveParams) -> SaveReply:
         hash=entry.hash,
         warnings=(*saved.warnings, *alike),
         pointer=Pointer(op="save", name=entry.name, scope=store.scope, hash=entry.hash),
+        saved=UNSET if session is None else session.used(*place),
+        saves_left=UNSET if session is None else session.left(*place),
         redacted=masked,
     )
 
@@ -81,7 +86,7 @@ async def read(call: Call, params: NameParams) -> ReadReply:
     store, entry = found
     raw, entry = await store.current(entry)
     parsed = note.parse(entry.name, raw)
-    pointer, trouble = await count(call, store, entry)
+    pointer, trouble = await count(call, store, entry, author(params))
     warnings.extend(trouble)
     text, text_masked = shown(parsed.body)
     hook, hook_masked = shown(entry.hook)
@@ -112,11 +117,11 @@ def nearest(stores: list[LiveStore], name: str) -> tuple[tuple[LiveStore, Entry]
     return hit, warning
 
 
-async def count(call: Call, store: LiveStore, entry: Entry) -> tuple[Pointer | None, list[str]]:
+async def count(call: Call, store: LiveStore, entry: Entry, reader: Author) -> tuple[Pointer | None, list[str]]:
     """Count the read: its pointer, or a warning why it could not be counted."""
     try:
         with anyio.fail_after(COUNT_WAIT_S):
-            await call.write(store, Count(entry.name, entry.hash, PERSON), Counted)
+            await call.write(store, Count(entry.name, entry.hash, reader), Counted)
     except TimeoutError:
         return None, ["the read was not counted: the store's lock was not had in time"]
     except MemdError as error:
@@ -148,9 +153,10 @@ async def show(call: Call, params: ShowParams) -> ShowReply:
 
 async def forget(call: Call, params: NameParams) -> ForgetReply:
     """`memory.forget`: the note, its row, its counts and every version only it held. Errors: NotFound."""
+    call.check_writable(params)
     stores = await call.stores(params, params.scope)
     store, entry = lookup.find(stores, params.name)
-    forgotten = await call.write(store, Forget(entry.name, PERSON), Forgotten)
+    forgotten = await call.write(store, Forget(entry.name, author(params)), Forgotten)
     left = await anyio.to_thread.run_sync(receipt.scan, call.library.home, forgotten.texts)
     return ForgetReply(
         name=forgotten.name,
