@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memd.errors import NotFound
-from memd.store import Count, Counted, Forgotten, Rebuild, Rebuilt, Reconcile, Reconciled, Saved
+from memd.store import Count, Counted, Forgotten, Put, Rebuild, Rebuilt, Reconcile, Reconciled, Saved
 from support.stores import ME, Kept, bytes_of, check_invariants, forget, holding, objects, opened, save, standing
 
 
@@ -141,6 +141,15 @@ def test_another_note_takes_over_a_version_of_one_forgotten_in_the_same_batch(ke
     assert kept.ops("copy") == ["adopt/hand"]
     assert text in objects(kept.directory).values()
     check_invariants(kept.directory)
+
+
+def test_a_version_that_goes_and_comes_under_another_name_in_one_batch_stays(kept: Kept) -> None:
+    text = kept.file("beta").read_bytes()
+    outcomes = kept.commit(forget("beta"), Put("copy", text, ME))
+    assert [type(outcome) for outcome in outcomes] == [Forgotten, Saved]
+    assert kept.file("copy").read_bytes() == text
+    assert text in objects(kept.directory).values()
+    assert kept.store.verify() == ()
 
 
 def test_two_forgets_of_one_note_in_one_batch(kept: Kept) -> None:

@@ -1,12 +1,14 @@
 """What a hand does to a store's files. Law: it is taken once nothing moves, and never twice (SPEC section 5)."""
 
+import errno
 import shutil
 from pathlib import Path
 
 import pytest
 
-from memd.errors import Conflict, NotFound, Suspended
+from memd.errors import Conflict, NotFound, Storage, Suspended
 from memd.store import Count, Rebuild, Rebuilt, Reconcile, Reconciled
+from support.disks import FailingDisk
 from support.stores import ME, Clock, Kept, check_invariants, forget, heads, objects, opened, rows, save, standing
 
 
@@ -145,6 +147,22 @@ def test_three_of_six_gone_suspend_the_store_until_all_are_back(kept: Kept) -> N
     assert reconciled(kept) == Reconciled()
     kept.saved("new", "New.")
     check_invariants(kept.directory)
+
+
+def test_a_store_stays_suspended_through_a_disk_that_fails(kept: Kept) -> None:
+    texts = {name: kept.file(name).read_bytes() for name in "abc"}
+    for name in "abc":
+        kept.file(name).unlink()
+    assert reconciled(kept).suspended
+    for name in "bc":
+        kept.file(name).write_bytes(texts[name])
+    disk = FailingDisk(errno.EIO)
+    kept.use(disk)
+    disk.arm(1)
+    [failed] = kept.commit(Reconcile())
+    assert isinstance(failed, Storage)
+    assert reconciled(kept).suspended, "one is missing still"
+    assert heads(kept.directory).is_live("a")
 
 
 def test_the_guard_holds_before_a_save_that_nothing_reconciled_before(kept: Kept) -> None:

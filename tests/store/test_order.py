@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from memd.store import Reconcile, cached
+from memd.usage import Usage
 from support.disks import FastDisk
 from support.stores import Kept, forget, opened, save
 
@@ -136,6 +137,24 @@ def test_a_version_that_lost_its_object_gets_one_before_it_is_replaced(kept: Kep
     assert done.count("rename object") == 2
     assert done.index("fsync objects") < done.index("rename alpha.md")
     assert kept.store.verify() == ()
+
+
+def test_a_version_that_goes_again_in_its_batch_is_no_object_in_between(kept: Kept) -> None:
+    kept.commit(save("new", "Never to be seen."), forget("new"))
+    assert "rename object" not in calls(kept)
+
+
+def test_what_memd_wrote_itself_is_not_decoded_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[bytes] = []
+
+    def decode(raw: bytes) -> Usage:
+        decoded.append(raw)
+        return Usage.decode(raw)
+
+    monkeypatch.setattr(kept.store.state.usage, "decode", decode)
+    for number in range(4):
+        kept.saved("beta", f"Number {number}.")
+    assert decoded == []
 
 
 def test_a_batch_is_one_commit(kept: Kept) -> None:

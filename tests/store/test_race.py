@@ -3,6 +3,7 @@
 The meddling comes right before a call of the disk, any call up to the rename that would overwrite it.
 """
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memd.errors import Busy, Conflict, NotFound
-from memd.store import Forgotten, Rebuild, Reconcile, Request, Saved
+from memd.store import Forgotten, Rebuild, Reconcile, Request, Saved, cached
 from support.disks import FastDisk, InterferingDisk
 from support.stores import Kept, check_invariants, forget, holding, objects, opened, save, standing
 
@@ -79,6 +80,51 @@ def test_an_edit_of_the_same_length_after_the_rename_is_seen(directory: Path, ro
         kept.do(save("alpha", "Two."))
         kept.do(Reconcile())
         assert kept.ops("alpha") == ["save", "save", "edit/hand"], calls[number]
+
+
+def test_an_edit_after_the_rename_is_seen_by_its_stamp_alone(
+    directory: Path, room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cached, "YOUNG_NS", -3600 * 10**9)  # every stamp is old enough to be trusted
+    calls = steps_of(directory, save("alpha", "Two."))
+    first = max(number for number, step in enumerate(calls) if step == ("rename", "alpha.md")) + 1
+    for number in range(first, len(calls)):
+        at = fresh_copy(directory, room / str(number))
+
+        def swap(path: Path = at / "alpha.md") -> None:
+            path.write_bytes(path.read_bytes().replace(b"Two.", b"Own."))
+            os.utime(path, ns=(1, path.stat().st_mtime_ns + 1))
+
+        kept = meddled(at, number, swap)
+        kept.do(save("alpha", "Two."))
+        kept.do(Reconcile())
+        assert kept.ops("alpha") == ["save", "save", "edit/hand"], calls[number]
+
+
+def test_a_directory_that_changed_before_memd_wrote_is_looked_through_again(directory: Path) -> None:
+    kept = opened(directory)
+
+    def add() -> None:
+        (directory / "new.md").write_bytes(HAND)
+        kept.touch_directory()
+
+    kept.use(InterferingDisk(lambda call, _: call == "read", add))
+    kept.saved("alpha", "Two.")
+    assert kept.ops("new") == []
+    kept.saved("beta", "Two.")
+    assert kept.ops("new") == ["adopt/hand"]
+
+
+def test_a_plan_given_up_removes_no_object_that_a_note_holds(directory: Path) -> None:
+    path = directory / "alpha.md"
+    kept = opened(directory)
+    head = kept.entries["alpha"].hash
+    kept.use(InterferingDisk(lambda call, _: call == "fsync", lambda: replaced(path)))
+    [outcome] = kept.commit(save("alpha", "One.", expect=head))  # the same bytes once more
+    assert isinstance(outcome, Conflict)
+    assert path.read_bytes() == HAND
+    assert kept.store.verify() == ()
+    check_invariants(directory)
 
 
 def test_an_edit_before_any_call_of_a_forget_goes_with_the_note_or_stands(directory: Path, room: Path) -> None:

@@ -7,17 +7,20 @@ left is opened and judged (SPEC section 4, promises; DESIGN, the four invariants
 import errno
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import pytest
 
+from memd import listing, note
 from memd.errors import MemdError
 from memd.journal import content_hash as hashed
-from memd.store import Count, Forgotten, Rebuild, Reconcile, Request, Saved
+from memd.store import Adopt, Adopted, Arrival, Count, Forgotten, Rebuild, Reconcile, Rename, Request, Restore, Saved
+from memd.store.transfer import move
 from support.disks import WRITING, Crash, CrashingDisk, FailingDisk, PowerCutDisk, SteppedDisk, tree
-from support.stores import ME, Kept, bytes_of, check_invariants, forget, judge, opened, save, standing
+from support.stores import ME, Kept, bytes_of, check_invariants, forget, judge, opened, rows, save, standing
 
 FIRST = save("alpha", "The first words of alpha.")
 SECOND = save("alpha", "The second words of alpha.")
@@ -50,9 +53,9 @@ BEFORE: dict[str, bytes] = {"alpha": ALPHA_2, "beta": BETA_1, "gamma": GAMMA}
 class Case(msgspec.Struct, frozen=True):
     """One write: what someone did to the files unseen, the requests, and what stands when all are answered.
 
-    `between` are further texts a name may have when it was stopped. `kept` must not be lost; `gone` are pieces of the
-    texts that a forget removes, by name: of one that nobody was told of, the note is whole or gone entirely. Without
-    a batch, it is opening that is stopped.
+    `between` are further texts a name may have when it was stopped. `kept` must not be lost, nor `torn` of the
+    journal; `gone` are pieces of the texts that a forget removes, by name: of one that nobody was told of, the note
+    is whole or gone entirely. Without a batch, it is opening that is stopped.
     """
 
     after: dict[str, bytes | None]
@@ -62,6 +65,10 @@ class Case(msgspec.Struct, frozen=True):
     kept: tuple[bytes, ...] = ()
     gone: dict[str, tuple[bytes, ...]] = {}
     mend: Request | None = None
+    torn: bytes = b""
+
+
+TORN = b'{"at":17800'
 
 
 def edited(directory: Path) -> None:
@@ -86,9 +93,10 @@ def littered(directory: Path) -> None:
     (directory / "objects" / ".1-2-4.tmp").write_bytes(b"half of an obj")
     (directory / "objects" / ("0" * 64)).write_bytes(b"nobody names this")
     with (directory / "ops.jsonl").open("ab") as journal:
-        journal.write(b'{"at":17800')
+        journal.write(TORN)
 
 
+ELSEWHERE = {"alpha": b"From elsewhere.\n", "epsilon": b"Also from elsewhere.\n"}
 REFUSED = (save("alpha", "Stale.", expect=None),)
 HAND_3 = bytes_of(THIRD, "alpha", HAND)
 
@@ -119,7 +127,33 @@ CASES = {
     ),
     "rebuild": Case({**BEFORE}, (Rebuild(),), emptied, {name: {None} for name in BEFORE}, mend=Rebuild()),
     "open": Case(
-        {**BEFORE, "alpha": HAND, "beta": None, "delta": b"# delta, new\n"}, meddle=littered, kept=(HAND, ALPHA_2)
+        {**BEFORE, "alpha": HAND, "beta": None, "delta": b"# delta, new\n"},
+        meddle=littered,
+        kept=(HAND, ALPHA_2),
+        torn=TORN,
+    ),
+    "rename": Case(
+        {**BEFORE, "alpha": None, "alpha-two": ALPHA_2.replace(b"name: alpha", b"name: alpha-two")},
+        (Rename("alpha", "Alpha Two", ME),),
+        gone={"alpha": (b"first words",)},
+    ),
+    "restore over an unseen edit": Case(
+        {**BEFORE, "alpha": ALPHA_1},
+        (Restore("alpha", hashed(ALPHA_1), ME),),
+        edited,
+        {"alpha": {HAND}},
+        kept=(HAND, ALPHA_2),
+    ),
+    "adopt": Case(
+        {**BEFORE, "alpha": b"From elsewhere.\n", "epsilon": b"Also from elsewhere.\n"},
+        (
+            Adopt(
+                (Arrival("alpha", b"From elsewhere.\n"), Arrival("epsilon", b"Also from elsewhere.\n")),
+                ME,
+                updates=True,
+            ),
+        ),
+        kept=(ALPHA_2,),
     ),
     "batch": Case(
         {**BEFORE, "alpha": ALPHA_3, "gamma": None, "other": bytes_of(OTHER, "other")},
@@ -157,7 +191,10 @@ class Stopped(NamedTuple):
     @property
     def acknowledged(self) -> bool:
         """Whether every request was answered, and by no error."""
-        return not any(isinstance(outcome, BaseException) for outcome in self.outcomes)
+        return not any(
+            isinstance(outcome, BaseException) or (isinstance(outcome, Adopted) and outcome.refused)
+            for outcome in self.outcomes
+        )
 
 
 def stopped(case: Case, template: Path, room: Path, make: Callable[[Path], SteppedDisk]) -> Iterator[Stopped]:
@@ -206,6 +243,7 @@ def judge_stopped(case: Case, run: Stopped) -> None:
     """Judge what a stopped case left."""
     done = run.acknowledged
     stands = standing(run.directory)
+    assert case.torn in b"".join(path.read_bytes() for path in run.directory.glob("ops.*"))
     for outcome in run.outcomes:
         if isinstance(outcome, Saved) and case.after.get(outcome.entry.name) is not None:
             assert hashed(stands[outcome.entry.name]) == outcome.entry.hash
@@ -218,6 +256,10 @@ def judge_stopped(case: Case, run: Stopped) -> None:
         gone=[piece for name, pieces in case.gone.items() if done or name not in stands for piece in pieces],
         mend=case.mend,
     )
+    notes = [note.parse(name, raw) for name, raw in standing(run.directory).items()]
+    assert sorted(line for line in rows(run.directory) if line.startswith("- [")) == sorted(
+        listing.row(each.name, each.hook) for each in notes
+    ), "each row says what its note says"
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["between", "within"])
@@ -300,6 +342,42 @@ def test_fails_at_every_call(name: str, failure: str, template: Path, room: Path
         if left not in seen:
             judge_stopped(case, run)
         seen.add(left)
+
+
+@pytest.mark.parametrize("how", ["killed", "power cut", "failing"])
+def test_a_move_that_is_stopped_leaves_the_note_in_both_stores_and_never_in_neither(
+    how: str, template: Path, room: Path
+) -> None:
+    makes: dict[str, Callable[[Path], SteppedDisk]] = {
+        "killed": lambda _: CrashingDisk(),
+        "power cut": PowerCutDisk,
+        "failing": lambda _: FailingDisk(),
+    }
+    for number in range(1, 1000):
+        directory = room / str(number)
+        shutil.copytree(template, directory / "a")
+        opened(directory / "b").saved("other", "The words of another store.")
+        disk = makes[how](directory)
+        source, target = opened(directory / "a", disk), opened(directory / "b", disk)
+        if isinstance(disk, PowerCutDisk):
+            disk.keep()
+        disk.arm(number)
+        moved = False
+        with suppress(Crash):
+            moved = isinstance(move(source.store, target.store, "alpha", ME).outcome, Saved)
+        disk.heal()
+        if isinstance(disk, PowerCutDisk):
+            disk.settle()
+        here = judge(directory / "a", {**may(CASES["forget two versions"], done=moved)}, kept=())
+        there = judge(
+            directory / "b",
+            {"alpha": {ALPHA_2} if moved else {ALPHA_2, None}, "other": {standing(directory / "b")["other"]}},
+        )
+        assert "alpha" in here.entries or "alpha" in there.entries
+        if not disk.fired:
+            assert moved
+            return
+    raise AssertionError("the move never ends")
 
 
 def carries_on(case: Case, run: Stopped) -> None:

@@ -140,6 +140,27 @@ def test_a_staged_file_is_closed_to_others_hidden_and_known_by_its_stamp(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
+def test_what_is_written_is_synced_and_nothing_else(tmp_path: Path) -> None:
+    class Synced(Disk):
+        def __init__(self) -> None:
+            self.synced: list[tuple[Path, bool]] = []
+
+        def sync(self, fd: int, path: Path) -> None:
+            self.synced.append((path, os.path.samestat(os.fstat(fd), path.stat())))
+
+    disk = Synced()
+    staged = disk.stage(tmp_path, b"data")
+    disk.append(tmp_path / "log", b"one\ntwo")
+    disk.truncate(tmp_path / "log", 4)
+    (tmp_path / "objects").mkdir()
+    disk.sync_dir(tmp_path, tmp_path / "objects")
+    disk.replace(staged.path, tmp_path / "a")
+    disk.read(tmp_path / "a")
+    log = tmp_path / "log"
+    assert disk.synced[:3] == [(staged.path, True), (log, True), (log, True)]
+    assert sorted(disk.synced[3:]) == [(tmp_path, True), (tmp_path / "objects", True)]
+
+
 def test_many_files_are_staged_together_and_none_is_left_open(tmp_path: Path) -> None:
     count = fs.Staging.OPEN_MAX * 2 + 3
     disk = FastDisk()
