@@ -160,6 +160,12 @@ def test_a_git_directory_kept_elsewhere(top: Path) -> None:
     assert paths.canonical_repo(top / "linked") == apart
 
 
+def test_a_git_directory_that_names_another_as_common(top: Path) -> None:
+    repo, view = repository(top / "repo"), repository(top / "view")
+    (view / ".git" / "commondir").write_text("../../repo/.git\n")
+    assert paths.canonical_repo(below(view, "src")) == repo
+
+
 def test_git_environment_is_ignored(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo, other = repository(top / "repo"), repository(top / "other")
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
