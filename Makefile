@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-real lint format types imports bench clean
+.PHONY: run test test-real lint format types imports bench eval clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "memd needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -37,6 +37,9 @@ imports: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m tests.bench
+
+eval: $(VENV)/.ready
+	$(BIN)/python -m tests.evals
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
