@@ -19,6 +19,7 @@ from typing import Any, Final, Generic
 import msgspec
 
 from memd.errors import MemdError, TooLarge
+from memd.live import Outbox
 from memd.protocol import BATCH_MAX, REPLY_MAX, REQUEST_MAX, CallT, Params, Verb
 
 with warnings.catch_warnings():
@@ -58,14 +59,17 @@ logging.getLogger("jsonrpcserver").propagate = False
 class Dispatcher(Generic[CallT]):
     """Answers lines from a table of verbs.
 
-    `call` makes what a verb gets as its first argument, once for each request, from the method's name.
+    `call` makes what a verb gets as its first argument, once for each request, from the method's name and the
+    outbox of the connection it came by.
     """
 
-    def __init__(self, verbs: Mapping[str, Verb[CallT, Any, Any]], call: Callable[[str], CallT]) -> None:
+    def __init__(self, verbs: Mapping[str, Verb[CallT, Any, Any]], call: Callable[[str, Outbox], CallT]) -> None:
         self._methods: dict[str, Callable[..., Any]] = {name: _Method(verb, call) for name, verb in verbs.items()}
 
-    async def answer(self, line: bytes) -> bytes | None:
+    async def answer(self, line: bytes, outbox: Outbox) -> bytes | None:
         """The reply line to one request line, with its line end; None where the wire says nothing.
+
+        What a verb has to say later goes into `outbox`.
 
         Raises nothing but a cancellation, which goes into the verb and comes out of it again.
         """
@@ -75,11 +79,11 @@ class Dispatcher(Generic[CallT]):
         except (ValueError, RecursionError):
             return _PARSE_ERROR_LINE
         if isinstance(message, list):
-            return await self._batch(message, len(line))
-        reply = await self._one(message, REPLY_MAX)
+            return await self._batch(message, len(line), outbox)
+        reply = await self._one(message, REPLY_MAX, outbox)
         return None if reply is None else reply + b"\n"
 
-    async def _one(self, message: object, room: int) -> bytes | None:
+    async def _one(self, message: object, room: int, outbox: Outbox) -> bytes | None:
         """The reply to one request object in at most `room` bytes; None for a notification."""
         if not isinstance(message, dict):
             return _invalid("a request is an object")
@@ -94,18 +98,18 @@ class Dispatcher(Generic[CallT]):
             return None if request_id is NOID else _unknown(method, request_id)
         # One call at a time and by jsonrpcserver's inner function: its public entry runs each call as a task
         # of its own, where a cancellation would reach through the shield around a commit.
-        request = Request(method, [message.get("params")], request_id)
+        request = Request(method, [(message.get("params"), outbox)], request_id)
         request, result = await dispatch_request(self._methods, NOCONTEXT, request)
         return None if request_id is NOID else _encoded(request, result, room)
 
-    async def _batch(self, members: list[object], size: int) -> bytes | None:
+    async def _batch(self, members: list[object], size: int, outbox: Outbox) -> bytes | None:
         """The reply to a batch of `size` bytes: its members judged alone, run and answered in order."""
         if not 1 <= len(members) <= BATCH_MAX:
             return _invalid(f"a batch holds 1 to {BATCH_MAX} requests") + b"\n"
         room = REPLY_MAX - size - len(members) * _MEMBER_SLACK
         replies: list[bytes] = []
         for member in members:
-            reply = await self._one(member, room)
+            reply = await self._one(member, room, outbox)
             if reply is not None:
                 room -= len(reply)
                 replies.append(reply)
@@ -113,20 +117,21 @@ class Dispatcher(Generic[CallT]):
 
 
 class _Method(Generic[CallT]):
-    """A verb as jsonrpcserver calls it: raw parameters in, a result out, nothing raised."""
+    """A verb as jsonrpcserver calls it: raw parameters and the outbox in, a result out, nothing raised."""
 
-    # jsonrpcserver asks for the signature at every call; kept ready that costs half.
-    __signature__ = Signature([Parameter("params", Parameter.POSITIONAL_ONLY)])
+    # jsonrpcserver asks for the signature at every call; kept ready that costs half, and one argument less than two.
+    __signature__ = Signature([Parameter("asked", Parameter.POSITIONAL_ONLY)])
     __slots__ = ("_call", "_choices", "_name", "_params", "_run")
 
-    def __init__(self, verb: Verb[CallT, Any, Any], call: Callable[[str], CallT]) -> None:
+    def __init__(self, verb: Verb[CallT, Any, Any], call: Callable[[str, Outbox], CallT]) -> None:
         self._name = verb.name
         self._run = verb.run
         self._call = call
         self._params = verb.params
         self._choices = _choices(verb.params)
 
-    async def __call__(self, params: object) -> Result:
+    async def __call__(self, asked: tuple[object, Outbox]) -> Result:
+        params, outbox = asked
         if params and isinstance(params, list):
             return self._refused("all parameters by name")
         try:
@@ -134,7 +139,7 @@ class _Method(Generic[CallT]):
         except msgspec.ValidationError as error:
             return self._refused(_explained(error, self._choices))
         try:
-            return Success(await self._run(self._call(self._name), typed))
+            return Success(await self._run(self._call(self._name, outbox), typed))
         except MemdError as error:
             return Error(error.code, f"{self._name}: {error.text}", error.data())
         except Exception as error:  # noqa: BLE001 - the boundary: whatever a verb raises becomes a reply

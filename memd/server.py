@@ -22,11 +22,12 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from memd.fs import Disk
+from memd.live import Outbox
 from memd.protocol import CONNECTIONS_MAX, REQUEST_MAX
 from memd.rpc import LINE_TOO_LONG, trace
 
-Answer = Callable[[bytes], Awaitable[bytes | None]]
-"""`rpc.Dispatcher.answer`: a line in, a line out."""
+Answer = Callable[[bytes, Outbox], Awaitable[bytes | None]]
+"""`rpc.Dispatcher.answer`: a line in, a line out; what is to be said later goes into the outbox."""
 
 SEND_TIMEOUT_S = 30.0
 """Seconds a client may leave its answer unread before it is dropped."""
@@ -198,7 +199,11 @@ class Lines:
 
 
 class Connection:
-    """One client: its requests run and are answered in order."""
+    """One client: its requests run and are answered in order, and what its outbox gets goes out in between.
+
+    That begins with the reply to the request that first asked for it, so a client that never does costs no third
+    task and no turn-taking.
+    """
 
     def __init__(self, sock: socket.socket, answer: Answer) -> None:
         sock.setblocking(False)
@@ -208,6 +213,9 @@ class Connection:
         self._arrived = anyio.Event()
         self._taken = anyio.Event()
         self._scope = anyio.CancelScope()
+        self._outbox = Outbox(self._scope.cancel)
+        self._sending = anyio.Lock()
+        self._is_pushing = False
         self._is_busy = False
         self._is_ending = False
 
@@ -217,11 +225,12 @@ class Connection:
             with self._scope:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._read)
-                    await self._work()
+                    await self._work(tasks)
                     tasks.cancel_scope.cancel()
         except Exception as error:  # noqa: BLE001 - the boundary: a failed connection is nobody else's
             _log.error("a connection failed: %s", trace(error))
         finally:
+            self._outbox.end()
             self.close()
 
     def close(self) -> None:
@@ -268,8 +277,8 @@ class Connection:
             except BlockingIOError:
                 continue
 
-    async def _work(self) -> None:
-        """Run and answer line after line."""
+    async def _work(self, tasks: TaskGroup) -> None:
+        """Run and answer line after line; begin to push once there is something to be pushed."""
         while not self._is_ending:
             try:
                 line = self._lines.take()
@@ -283,16 +292,32 @@ class Connection:
                 await self._arrived.wait()
                 continue
             self._is_busy = True
-            reply = await self._answer(line) if line else LINE_TOO_LONG
+            reply = await self._answer(line, self._outbox) if line else LINE_TOO_LONG
             if reply is not None and not await self._send(reply):
                 return
             self._is_busy = False
+            if self._outbox.is_in_use and not self._is_pushing:
+                self._is_pushing = True
+                tasks.start_soon(self._push)
             if not self._lines.is_empty:
                 await checkpoint()
 
-    async def _send(self, reply: bytes) -> bool:
-        """Write a reply, in one call where the client keeps up; False when it does not, or is gone."""
-        rest = memoryview(reply)
+    async def _push(self) -> None:
+        """Send what the outbox gets, for as long as the client takes it."""
+        while await self._send(await self._outbox.take()):
+            pass
+        self._scope.cancel()
+
+    async def _send(self, lines: bytes) -> bool:
+        """Write whole lines, none of another task between them; False when the client does not take them."""
+        if not self._is_pushing:
+            return await self._write(lines)
+        async with self._sending:
+            return await self._write(lines)
+
+    async def _write(self, lines: bytes) -> bool:
+        """Write bytes, in one call where the client keeps up; False when it does not, or is gone."""
+        rest = memoryview(lines)
         while rest:
             try:
                 rest = rest[self._sock.send(rest) :]

@@ -11,6 +11,7 @@ import anyio.to_thread
 from memd.errors import NotFound, Refused
 from memd.importers.directory import Directory, Text
 from memd.live import LiveStore
+from memd.live.feed import imported
 from memd.note import Scope
 from memd.protocol import (
     ImportParams,
@@ -42,12 +43,17 @@ async def import_notes(call: Call, params: ImportParams) -> ImportReply:
     skipped = [Skipped(file=file.name, reason=file.reason) for file in page if file.reason is not None]
     done = Adopted({}, {}, {}, {})
     rows = await anyio.to_thread.run_sync(source.rows)
-    for names in in_turn([file.name for file in page if file.reason is None]):
-        texts = await anyio.to_thread.run_sync(source.read_all, names, rows)
-        read = zip(names, texts, strict=True)
-        skipped += [Skipped(file=name, reason=text) for name, text in read if isinstance(text, str)]
-        arrivals = tuple(Arrival(*text) for text in texts if isinstance(text, Text))
-        done = done.then(await arrive(call, store, Adopt(arrivals, BY_IMPORT, updates=True), dry_run=params.dry_run))
+    try:
+        for names in in_turn([file.name for file in page if file.reason is None]):
+            texts = await anyio.to_thread.run_sync(source.read_all, names, rows)
+            read = zip(names, texts, strict=True)
+            skipped += [Skipped(file=name, reason=text) for name, text in read if isinstance(text, str)]
+            arrivals = tuple(Arrival(*text) for text in texts if isinstance(text, Text))
+            request = Adopt(arrivals, BY_IMPORT, updates=True)
+            done = done.then(await arrive(call, store, request, dry_run=params.dry_run))
+    finally:
+        if not params.dry_run:
+            tell(call, store, done)
     skipped += [Skipped(file=f"{name}.md", reason="identical") for name in done.identical]
     skipped += [Skipped(file=f"{name}.md", reason=reason) for name, reason in done.refused.items()]
     return ImportReply(
@@ -64,6 +70,12 @@ async def arrive(call: Call, store: LiveStore, request: Adopt, *, dry_run: bool)
     if dry_run:
         return await store.preview(request, Adopted)
     return await call.write(store, request, Adopted)
+
+
+def tell(call: Call, store: LiveStore, done: Adopted) -> None:
+    """Tell the feed what arrived in a call, also in one that failed half-way; nothing when nothing did."""
+    if done.adopted or done.updated:
+        call.library.feed.publish(imported(store, len(done.adopted), len(done.updated)))
 
 
 def in_turn(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -106,12 +118,16 @@ async def adopt_store(call: Call, params: StoreAdoptParams) -> StoreAdoptReply:
     notes = sorted(source.entries.values(), key=lambda entry: entry.name)
     done = Adopted({}, {}, {}, {})
     safe: list[tuple[str, str]] = []
-    for start in range(0, len(notes), AT_ONCE):
-        texts = [(entry.name, *await source.current(entry)) for entry in notes[start : start + AT_ONCE]]
-        arrivals = tuple(Arrival(name, raw) for name, raw, _ in texts)
-        came = await arrive(call, target, Adopt(arrivals, BY_STORE, updates=False), dry_run=params.dry_run)
-        done = done.then(came)
-        safe += [(name, entry.hash) for name, _, entry in texts if name not in came.refused]
+    try:
+        for start in range(0, len(notes), AT_ONCE):
+            texts = [(entry.name, *await source.current(entry)) for entry in notes[start : start + AT_ONCE]]
+            arrivals = tuple(Arrival(name, raw) for name, raw, _ in texts)
+            came = await arrive(call, target, Adopt(arrivals, BY_STORE, updates=False), dry_run=params.dry_run)
+            done = done.then(came)
+            safe += [(name, entry.hash) for name, _, entry in texts if name not in came.refused]
+    finally:
+        if not params.dry_run:
+            tell(call, target, done)
     left = len(notes) - len(safe)
     if safe and not params.dry_run:
         left += (await call.write(source, Leave(tuple(safe), BY_STORE), Left)).stayed

@@ -9,6 +9,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from memd.live import Outbox
 from memd.server import Answer, Connection
 from support.fake_verbs import SECRET
 
@@ -40,7 +41,7 @@ def test_a_client_with_much_to_say_leaves_others_their_turns() -> None:
     answered = 0
     seen: list[int] = []
 
-    async def answer(line: bytes) -> None:
+    async def answer(line: bytes, _outbox: Outbox) -> None:
         nonlocal answered
         answered += 1
 
@@ -55,7 +56,7 @@ def test_a_client_with_much_to_say_leaves_others_their_turns() -> None:
 
 
 def test_a_failure_ends_at_its_connection_and_its_text_stays_there(caplog: pytest.LogCaptureFixture) -> None:
-    async def answer(line: bytes) -> bytes:
+    async def answer(line: bytes, _outbox: Outbox) -> bytes:
         if line == b"bad":
             raise RuntimeError(SECRET)
         return line + b"\n"
@@ -69,7 +70,7 @@ def test_a_failure_ends_at_its_connection_and_its_text_stays_there(caplog: pytes
 
 
 def test_a_connection_that_is_ended_before_it_begins_answers_nothing() -> None:
-    async def answer(line: bytes) -> bytes:
+    async def answer(line: bytes, _outbox: Outbox) -> bytes:
         return line + b"\n"
 
     async def ended() -> bytes:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.rpc import Dispatcher
-from support.fake_verbs import VERBS, Call, request
+from support.fake_verbs import VERBS, Call, outbox, request
 
 CODES = {-32700, -32600, -32601, -32602, -32001}
 """What a line alone can bring about with the verbs below: never -32603."""
@@ -47,7 +47,7 @@ damaged = st.builds(
 
 
 def answer(line: bytes) -> Any:
-    reply = anyio.run(Dispatcher(SOUND, Call).answer, line)
+    reply = anyio.run(Dispatcher(SOUND, Call).answer, line, outbox())
     if reply is None:
         return None
     assert reply.endswith(b"\n")

@@ -4,13 +4,13 @@ import anyio
 from anyio.abc import TaskGroup
 
 from memd.rpc import Dispatcher
-from support.fake_verbs import VERBS, Call, Gate, gated, request
+from support.fake_verbs import VERBS, Call, Gate, gated, outbox, request
 
 
 async def _cancel_while(gate: Gate, method: str) -> None:
     dispatcher = Dispatcher({**VERBS, **gated(gate)}, Call)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(dispatcher.answer, request(method))
+        tasks.start_soon(dispatcher.answer, request(method), outbox())
         await gate.entered.wait()
         tasks.start_soon(_open_later, gate, tasks)
         tasks.cancel_scope.cancel()
@@ -45,7 +45,7 @@ def test_members_of_a_batch_run_one_after_the_other() -> None:
         dispatcher = Dispatcher({**VERBS, **gated(gate)}, Call)
         line = b"[" + request("gate.wait", 1) + b"," + request("gate.commit", 2) + b"]"
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(dispatcher.answer, line)
+            tasks.start_soon(dispatcher.answer, line, outbox())
             await gate.entered.wait()
             gate.entered = anyio.Event()
             for _ in range(10):

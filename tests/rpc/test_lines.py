@@ -7,9 +7,10 @@ from typing import Any
 import anyio
 import pytest
 
+from memd.live import Outbox
 from memd.protocol import BATCH_MAX, NUMBER_MAX, REPLY_MAX
 from memd.rpc import LINE_TOO_LONG, Dispatcher
-from support.fake_verbs import SECRET, VERBS, Call, request
+from support.fake_verbs import SECRET, VERBS, Call, outbox, request
 
 NO_REPLY = None
 BIG = 123456789012345678901234567890
@@ -17,7 +18,7 @@ BIG = 123456789012345678901234567890
 
 def answer(line: bytes) -> Any:
     """The decoded reply to one line; None where there is none."""
-    reply = anyio.run(Dispatcher(VERBS, Call).answer, line)
+    reply = anyio.run(Dispatcher(VERBS, Call).answer, line, outbox())
     if reply is None:
         return None
     assert reply.endswith(b"\n")
@@ -256,7 +257,7 @@ def test_what_is_no_json_in_utf8_is_a_parse_error(line: bytes) -> None:
 
 
 def test_a_reply_is_compact_and_leaves_out_what_is_optional() -> None:
-    reply = anyio.run(Dispatcher(VERBS, Call).answer, request("memory.search", "a", cwd="/", query="x"))
+    reply = anyio.run(Dispatcher(VERBS, Call).answer, request("memory.search", "a", cwd="/", query="x"), outbox())
     assert reply == b'{"jsonrpc":"2.0","result":{"hits":[],"total":0},"id":"a"}\n'
 
 
@@ -272,7 +273,7 @@ TOO_LARGE = f"fake.sized: the reply would pass {REPLY_MAX} bytes; ask for less a
 
 
 def test_a_reply_as_long_as_the_cap_is_sent() -> None:
-    reply = anyio.run(Dispatcher(VERBS, Call).answer, request("fake.sized", size=REPLY_MAX - FRAME))
+    reply = anyio.run(Dispatcher(VERBS, Call).answer, request("fake.sized", size=REPLY_MAX - FRAME), outbox())
     assert reply is not None
     assert len(reply) == REPLY_MAX + 1
 
@@ -297,7 +298,7 @@ def test_a_reply_that_leaves_no_room_for_the_rest_of_its_batch_is_too_large() ->
     ids = ["é" * 7000 + str(n) for n in range(BATCH_MAX)]
     sizes = [REPLY_MAX - 14_000 - FRAME - 100] + [1] * (BATCH_MAX - 1)
     members = [request("fake.sized", name, size=size) for name, size in zip(ids, sizes, strict=True)]
-    reply = anyio.run(Dispatcher(VERBS, Call).answer, b"[" + b",".join(members) + b"]")
+    reply = anyio.run(Dispatcher(VERBS, Call).answer, b"[" + b",".join(members) + b"]", outbox())
     assert reply is not None
     assert len(reply) <= REPLY_MAX + 1
     replies = json.loads(reply)
@@ -350,15 +351,17 @@ def test_a_line_that_is_no_json_is_not_repeated() -> None:
 
 def test_a_call_of_the_table_s_first_argument_is_made_for_each_request() -> None:
     made: list[str] = []
+    ours = outbox()
 
-    def call(method: str) -> Call:
+    def call(method: str, outbox: Outbox) -> Call:
+        assert outbox is ours
         made.append(method)
-        return Call(method)
+        return Call(method, outbox)
 
     async def both() -> None:
         dispatcher = Dispatcher(VERBS, call)
-        await dispatcher.answer(b"[" + request("fake.echo") + b"," + request("fake.placed", cwd="/") + b"]")
-        await dispatcher.answer(request("fake.echo"))
+        await dispatcher.answer(b"[" + request("fake.echo") + b"," + request("fake.placed", cwd="/") + b"]", ours)
+        await dispatcher.answer(request("fake.echo"), ours)
 
     anyio.run(both)
     assert made == ["fake.echo", "fake.placed", "fake.echo"]

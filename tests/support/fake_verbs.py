@@ -6,6 +6,7 @@ import anyio
 import msgspec
 
 from memd import errors
+from memd.live import Outbox
 from memd.note import NoteType
 from memd.protocol import HelloParams, HelloReply, Limit, Params, PlaceParams, Reply, SearchParams, SearchReply, Verb
 
@@ -14,10 +15,16 @@ SECRET = "the note says the pass phrase is swordfish"
 
 
 class Call:
-    """What every fake verb gets: the method and the events that a test and a verb wait for."""
+    """What every fake verb gets: the method, and the outbox of the connection it came by."""
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, outbox: Outbox) -> None:
         self.method = method
+        self.outbox = outbox
+
+
+def outbox() -> Outbox:
+    """An outbox nobody takes from, for a line that comes by no connection."""
+    return Outbox(lambda: None)
 
 
 class Gate:
