@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+    from memd_client.listening import Activity
+
 TIMEOUT = 30.0
 """Seconds an answer may take."""
 
@@ -110,6 +112,26 @@ class Connection:
     def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
         """Send `method` and want no answer. Raises `Unavailable` as `call` does."""
         self._usable_wire().notify(method, {} if params is None else params, self._timeout)
+
+    def activity(
+        self, *, cwd: str | None = None, session: str | None = None, timeout: float | None = None
+    ) -> Activity:
+        """What happens from now on in one place, or everywhere: `for event in memd.activity(cwd=…): …`.
+
+        It goes over a connection of its own, so this one's calls and it do not wait for each other. `timeout` is
+        in seconds for each event. Raises as `call` does; close it, or use it as a context manager.
+        """
+        from memd_client.listening import Activity  # most callers never listen
+
+        params = {"cwd": cwd, "session": session}
+        wire = self._new_wire()
+        try:
+            given = {name: value for name, value in params.items() if value is not None}
+            wire.call("activity.subscribe", given, self._timeout)
+        except BaseException:
+            wire.close()
+            raise
+        return Activity(wire, timeout)
 
     def hello(self, *, check_home: bool = True) -> dict[str, Any]:
         """What `daemon.hello` answers: version, protocols, capabilities, pid, home (SPEC 7).

@@ -18,6 +18,34 @@ class Pointer(TypedDict):
     hash: str
 
 
+class Telemetry(TypedDict, total=False):
+    """What of an event may be sent on; never a hook."""
+
+    scope: Scope
+    slug: str
+    droppedCount: int
+
+
+class Event(TypedDict):
+    """One event of `Connection.activity`. `line` is for people, `saved` counts the session's saves by then."""
+
+    event: Literal[
+        "memory_write",
+        "memory_update",
+        "memory_delete",
+        "memory_edit",
+        "memory_import",
+        "memory_index_truncated",
+        "session_start",
+    ]
+    line: str
+    telemetry: Telemetry
+    session: NotRequired[str]
+    scope: NotRequired[Scope]
+    saved: NotRequired[int]
+    pointer: NotRequired[Pointer]
+
+
 class Saved(TypedDict):
     """The reply of `memory.save`. `saved` and `saves_left` count for a session, `saves_left` None without a cap."""
 

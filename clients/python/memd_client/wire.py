@@ -80,6 +80,19 @@ class Wire:
         """Send a request that gets no answer. Raises as `call` does."""
         self._exchange(method, params, None, timeout)
 
+    def notified(self, method: str, timeout: float | None) -> Any:
+        """The parameters of the next notification of `method`; all else that comes is passed over.
+
+        Raises TimeoutError after `timeout` seconds, after which it may be asked again; OSError when the connection
+        broke; and `BadReply`.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            message = _decode(self._line(deadline))
+            params = message.get("params")
+            if message.get("method") == method and isinstance(params, dict):
+                return params
+
     def _exchange(
         self, method: str, params: dict[str, Any], number: int | None, timeout: float | None
     ) -> dict[str, Any]:
