@@ -89,13 +89,14 @@ class FailingDisk(SteppedDisk):
 
 
 class CrashingDisk(SteppedDisk):
-    """The process dies at step N: that step and every later one is not taken.
+    """The process dies at step N of those that change the disk: that step and every later one is not taken.
 
-    `half`: it dies in its N-th write, of which half the bytes are on disk.
+    Before a step that only looks it would leave the same as before the next one that changes something. `half`: it
+    dies in its N-th write, of which half the bytes are on disk.
     """
 
     def __init__(self, *, half: bool = False) -> None:
-        super().__init__(calls={"write"} if half else EVERY)
+        super().__init__(calls={"write"} if half else WRITING)
         self.half = half
         self._dead = False
 
