@@ -39,10 +39,17 @@ class Refused(MemdError):
 
 
 class NotFound(MemdError):
-    """No note, version, session or entry of that name."""
+    """No note, version, session or entry of that name; `field` "session" tells a session from the rest."""
 
     code = -32002
     kind = "not_found"
+
+    def __init__(self, text: str, *, field: str | None = None) -> None:
+        super().__init__(text)
+        self.field = field
+
+    def data(self) -> dict[str, object]:
+        return {"kind": self.kind} if self.field is None else {"kind": self.kind, "field": self.field}
 
 
 class NotRoot(MemdError):

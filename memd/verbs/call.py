@@ -39,7 +39,7 @@ class Call:
             return None
         live = self.library.sessions.get(params.session)
         if live is None:
-            raise NotFound("no session of that id; start it with session.start")
+            raise NotFound("no session of that id; start it with session.start", field="session")
         if live.state.depth > 0:
             raise NotRoot("only the root session keeps memory; the parent puts what a child needs in its task")
         return live

@@ -128,7 +128,7 @@ async def update(call: Call, params: SessionUpdateParams) -> SessionUpdateReply:
     """`session.update`: the host's plan mode begins or ends. Errors: NotFound, Storage."""
     live = call.library.sessions.get(params.session)
     if live is None:
-        raise NotFound("no session of that id; start it with session.start")
+        raise NotFound("no session of that id; start it with session.start", field="session")
     async with live.lock:
         await call.library.sessions.put(live, read_only=params.read_only, switch=params.switch)
     return SessionUpdateReply(read_only=params.read_only)

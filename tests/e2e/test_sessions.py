@@ -320,8 +320,12 @@ def test_parameters_of_another_type_are_refused(daemon: Daemon, more: dict[str, 
 
 def test_a_session_that_was_never_started_is_not_found(daemon: Daemon) -> None:
     for method, params in (("memory.list", {}), ("session.update", {"read_only": True})):
-        with pytest.raises(memd_client.NotFound):
+        with pytest.raises(memd_client.NotFound) as caught:
             Kernel(daemon, "nobody").call(method, **params)
+        assert caught.value.data == {"kind": "not_found", "field": "session"}
+    with pytest.raises(memd_client.NotFound) as no_note:
+        daemon.call("memory.show", name="nothing")
+    assert no_note.value.data == {"kind": "not_found"}
 
 
 def test_a_transcript_must_lie_under_a_root_of_the_config(daemon: Daemon) -> None:
