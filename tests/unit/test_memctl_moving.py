@@ -429,7 +429,7 @@ def test_with_yes_or_nobody_to_ask_it_is_done_at_once(
 @pytest.mark.parametrize("name", CASES)
 def test_a_dry_run_asks_nobody(env: dict[str, str], daemon: FakeDaemon, name: str) -> None:
     argv, look, _, _, _ = CASES[name]
-    ran = memctl_on_terminal(env, *argv, "--dry-run", "--yes")
+    ran = memctl_on_terminal(env, *argv, "--dry-run", typed="y\n")
     assert "[y/N]" not in ran.err
     assert ran.err.endswith("nothing was done\n")
     assert asked(daemon) == [look]
@@ -448,6 +448,13 @@ def test_where_nothing_would_be_touched_nothing_is_asked(env: dict[str, str], na
     argv, look, do, _, _ = CASES[name]
     ran, requests = answered(env, NOTHING_TO_DO[name], *argv, typed="")
     assert (ran.code, settled(ran.err), requests) == (0, "", [look, do])
+
+
+@pytest.mark.parametrize(("what", "nothing"), [("imported", "updated"), ("updated", "imported")])
+def test_one_kind_of_change_is_enough_to_ask(env: dict[str, str], what: str, nothing: str) -> None:
+    reply = {**NOTHING_NEW, what: ["one"], nothing: []}
+    ran, requests = answered(env, {"memory.import": reply}, "import", ".", typed="n\n")
+    assert (ran.code, requests) == (1, [LOOK])
 
 
 def test_a_plain_reconcile_asks_nobody(env: dict[str, str]) -> None:

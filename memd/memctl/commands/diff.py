@@ -17,6 +17,9 @@ from memd.memctl.versions import whole
 USAGE = "NAME [--from HASH] [--to HASH]"
 WORDS = (1, 1)
 
+HEADER_LINES = 2
+"""Lines that name the two versions."""
+
 _STYLES = {"+": GREEN, "-": RED, "@": CYAN}
 
 
@@ -37,14 +40,8 @@ def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
         return OK
     if not reply["diff"]:
         ctl.tell("no difference")
-    elif ctl.out.is_terminal:
-        _show(ctl, reply["diff"])
-    else:
-        ctl.out.text(reply["diff"])
+        return OK
+    for number, line in enumerate(reply["diff"].removesuffix("\n").split("\n")):
+        style = BOLD if number < HEADER_LINES else _STYLES.get(line[:1], "")
+        ctl.out.text(f"{line}\n", style)
     return OK
-
-
-def _show(ctl: Ctl, diff: str) -> None:
-    """Write a diff line by line; its first two lines name the versions."""
-    for number, line in enumerate(diff.removesuffix("\n").split("\n")):
-        ctl.out.text(f"{line}\n", BOLD if number < 2 else _STYLES.get(line[:1], ""))
