@@ -37,6 +37,7 @@ class Cached(Generic[T]):
         self._known: tuple[bytes, T] | None = None
         self._stamp: Stamp | None = None
         self._settled = False
+        self._untold = False
 
     def get(self) -> T:
         """The file as it is now; `empty()` when it is not there.
@@ -51,13 +52,20 @@ class Cached(Generic[T]):
             self._known = self._read()
         return self._known[1]
 
+    def after_commit(self) -> T:
+        """The file as this commit left it, not read back where it wrote it itself. Errors: as `get`."""
+        if self._untold and self._known is not None:
+            self._untold = False
+            return self._known[1]
+        return self.get()
+
     def is_untouched(self) -> bool:
         """Whether the file still is what the last `get` saw."""
         return self._look() == self._stamp
 
     def wrote(self, raw: bytes, value: T) -> None:
         """The file was replaced by `raw`, which encodes `value`; the next `get` sees whether it still holds it."""
-        self._known, self._settled = (raw, value), False
+        self._known, self._settled, self._untold = (raw, value), False, True
 
     def _look(self) -> Stamp | None:
         status = self.disk.stat(self.path)

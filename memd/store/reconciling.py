@@ -12,7 +12,7 @@ from memd.fs import Seen
 from memd.store import rows
 from memd.store.model import Author, Change, Reconcile, Reconciled
 from memd.store.plan import BY_HAND, Plan
-from memd.store.state import OBJECTS, read_entry, settled_stamp
+from memd.store.state import read_entry, settled_stamp
 
 BY_RECOVERY = Author(by="recovery")
 
@@ -76,7 +76,7 @@ def recover_forgets(plan: Plan, gone: list[str]) -> list[str]:
 
     A forget leaves the directory of the objects where it is: with that gone too, something else happened.
     """
-    if plan.state.disk.stat(plan.state.directory / OBJECTS) is None:
+    if plan.state.disk.stat(plan.state.objects) is None:
         return gone
     left = []
     for name in gone:

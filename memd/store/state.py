@@ -43,6 +43,8 @@ class State:
     def __init__(self, disk: Disk, directory: Path) -> None:
         self.disk = disk
         self.directory = directory
+        self.journal = directory / JOURNAL
+        self.objects = directory / OBJECTS
         self.heads = Heads()
         self.digest = ""
         self.lines = 0
@@ -74,25 +76,24 @@ class State:
         So an append is chained to the record the file ends in, as far as its stamp (size, times, inode) tells
         under the lock; who appends without the lock is found by `appended`.
         """
-        path = self.directory / JOURNAL
-        status = self.disk.stat(path)
+        status = self.disk.stat(self.journal)
         stamp = None if status is None else Stamp.of(status)
         if stamp == self.journal_stamp and not whole:
             return
         digest = self.digest
-        if whole or not self._read_growth(path, stamp):
-            raw, stamp = (b"", None) if stamp is None else self._read_journal_from(path, 0)
+        if whole or not self._read_growth(stamp):
+            raw, stamp = (b"", None) if stamp is None else self._read_journal_from(0)
             self.heads, self.digest, self.lines, self.whole, self.last_line = Heads(), "", 0, 0, b""
             self.broken_line = self.broken_reason = None
             self._replay(raw, stamp)
         self.behind = self.behind or self.digest != digest
 
-    def _read_growth(self, path: Path, stamp: Stamp | None) -> bool:
+    def _read_growth(self, stamp: Stamp | None) -> bool:
         """Read what was added after the last known record; False when that is not all that happened."""
         known = self.journal_stamp
         if stamp is None or known is None or stamp.inode != known.inode or stamp.size <= self.whole:
             return False
-        raw, stamp = self._read_journal_from(path, self.whole - len(self.last_line))
+        raw, stamp = self._read_journal_from(self.whole - len(self.last_line))
         if not raw.startswith(self.last_line):
             return False
         self._replay(raw[len(self.last_line) :], stamp)
@@ -113,12 +114,12 @@ class State:
         """Every record of the journal file, read again."""
         if self.journal_stamp is None:
             return []
-        raw, _ = self._read_journal_from(self.directory / JOURNAL, 0)
+        raw, _ = self._read_journal_from(0)
         return journal.replay(raw).records
 
-    def _read_journal_from(self, path: Path, offset: int) -> tuple[bytes, Stamp]:
+    def _read_journal_from(self, offset: int) -> tuple[bytes, Stamp]:
         try:
-            return self.disk.read_from(path, offset)
+            return self.disk.read_from(self.journal, offset)
         except OSError as error:
             raise unreadable(JOURNAL, error) from error
 
@@ -146,7 +147,7 @@ class State:
             self.by_slug[entry.slug].discard(name)
 
     def view(self) -> View:
-        """What readers see without the lock."""
+        """What readers see without the lock, once a commit is through."""
         return View(
             listing=_if_readable(self.listing),
             usage=_if_readable(self.usage),
@@ -171,7 +172,7 @@ class State:
 
     def object_path(self, content_hash: str) -> Path:
         """Where the version of this hash has its object."""
-        return self.directory / OBJECTS / journal.hex_of(content_hash)
+        return self.objects / journal.hex_of(content_hash)
 
     def scan(self) -> dict[str, Seen]:
         """The `.md` entries of the directory that count as notes, by name; `blocked` is what does not count."""
@@ -233,7 +234,7 @@ class State:
 
 def _if_readable(cached: Cached[T]) -> T | None:
     try:
-        return cached.get()
+        return cached.after_commit()
     except (Unreadable, OSError):
         return None
 

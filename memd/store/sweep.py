@@ -7,7 +7,7 @@ no record names.
 import re
 
 from memd import journal
-from memd.store.state import OBJECTS, State
+from memd.store.state import State
 
 _OBJECT = re.compile(r"[0-9a-f]{64}")
 
@@ -18,7 +18,7 @@ def sweep(state: State) -> None:
     for seen in disk.scan(state.directory):
         if is_staged(seen.name) and seen.regular:
             disk.remove(state.directory / seen.name)
-    objects = state.directory / OBJECTS
+    objects = state.objects
     if disk.stat(objects) is None:
         return
     removed = 0

@@ -15,7 +15,7 @@ from memd import journal
 from memd.fs import Disk, Staged, Staging
 from memd.store.model import Change
 from memd.store.plan import Plan
-from memd.store.state import JOURNAL, OBJECTS, USAGE, State
+from memd.store.state import USAGE, State
 
 
 class InterferenceError(Exception):
@@ -45,7 +45,7 @@ def carry_out(plan: Plan) -> list[Change]:
         plan.scanned_ns = state.changed_ns()
     if plan.records:
         lines = [journal.encode(record) for record in plan.records]
-        state.appended(disk.append(state.directory / JOURNAL, b"".join(lines)), plan.records, lines)
+        state.appended(disk.append(state.journal, b"".join(lines)), plan.records, lines)
     take_over(plan, changes)
     return changes
 
@@ -85,9 +85,9 @@ class Written(NamedTuple):
         directory = plan.state.directory
         objects = {version: raw for version, raw in plan.objects.items() if version not in plan.purged}
         if objects:
-            plan.state.disk.make_dirs(directory / OBJECTS)
+            plan.state.disk.make_dirs(plan.state.objects)
         return cls(
-            objects={version: staging.add(directory / OBJECTS, raw) for version, raw in objects.items()},
+            objects={version: staging.add(plan.state.objects, raw) for version, raw in objects.items()},
             notes={name: staging.add(directory, raw) for name, raw in plan.files.items() if raw is not None},
             own=[
                 None if raw is None else (staging.add(directory, raw), raw)
@@ -109,10 +109,10 @@ def put_in_place(plan: Plan, written: Written) -> None:
     for version, staged in written.objects.items():
         disk.replace(staged.path, state.object_path(version))
     if written.objects and plan.keeps_old_text:
-        disk.sync_dir(directory / OBJECTS)
+        disk.sync_dir(state.objects)
     new_journal = bool(plan.records) and state.journal_stamp is None
     if new_journal:
-        disk.append(directory / JOURNAL, b"")
+        disk.append(state.journal, b"")
     if not is_foreseen(plan, written):
         withdraw(plan, written)
         raise InterferenceError
@@ -128,7 +128,7 @@ def put_in_place(plan: Plan, written: Written) -> None:
             disk.replace(own[0].path, file.cached.path)
             file.wrote(own[1])
     changed = [directory] if plan.files or any(written.own) or new_journal else []
-    disk.sync_dir(*([directory / OBJECTS] if written.objects else []), *changed)
+    disk.sync_dir(*([state.objects] if written.objects else []), *changed)
 
 
 def is_foreseen(plan: Plan, written: Written) -> bool:
@@ -160,17 +160,17 @@ def remove_objects(plan: Plan) -> None:
     state, disk = plan.state, plan.state.disk
     for version in plan.purged:
         disk.remove(state.object_path(version))
-    if plan.purged and disk.stat(state.directory / OBJECTS) is not None:
-        disk.sync_dir(state.directory / OBJECTS)
+    if plan.purged and disk.stat(state.objects) is not None:
+        disk.sync_dir(state.objects)
 
 
 def set_torn_aside(state: State) -> None:
     """Move what follows the last whole record, bytes kept, to `ops.torn.<n>`, and cut the journal there."""
     disk, directory = state.disk, state.directory
-    torn, _ = disk.read_from(directory / JOURNAL, state.whole)
+    torn, _ = disk.read_from(state.journal, state.whole)
     disk.replace(disk.stage(directory, torn).path, numbered(disk, directory, "ops.torn"))
     disk.sync_dir(directory)
-    disk.truncate(directory / JOURNAL, state.whole)
+    disk.truncate(state.journal, state.whole)
     state.torn = 0
 
 

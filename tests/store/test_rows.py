@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from memd.listing import Listing
 from memd.store import Author, Count, Forgotten, Rebuild, Reconcile, Save, Saved
+from memd.usage import Usage
 from support.disks import InterferingDisk
 from support.stores import (
     ME,
@@ -263,3 +265,12 @@ def test_a_save_answers_what_is_on_disk(kept: Kept) -> None:
     assert again.updated
     assert again.entry.hash == saved.entry.hash
     assert kept.ops("gamma") == ["save", "save"]
+
+
+def test_what_readers_see_is_what_the_files_hold_whoever_wrote_them(kept: Kept) -> None:
+    listing, counts = kept.directory / "MEMORY.md", kept.directory / "usage.json"
+    for request in (save("gamma", "Three."), Count("alpha", kept.entries["alpha"].hash, ME)):
+        seen = kept.told(kept.store.commit([request])).view
+        assert seen.listing == Listing(listing.read_bytes())
+        assert seen.usage == Usage.decode(counts.read_bytes())
+        listing.write_bytes(listing.read_bytes() + b"A person's line.\n")
