@@ -134,8 +134,8 @@ class Library:
         async with first.lock, second.lock:
             with anyio.CancelScope(shield=True):
                 moved = await anyio.to_thread.run_sync(transfer.move, source.store, target.store, name, author)
-            source.apply(moved.source)
             target.apply(moved.target)
+            source.apply(moved.source)
         self.keep(target)
         await source.let_go()
         if isinstance(moved.outcome, MemdError):

@@ -81,8 +81,8 @@ def test_a_day_is_told_a_line_an_event_and_no_body(daemon: Daemon) -> None:
         ("memory_write", "memory · saved wide · global — a hook with ghp", "global", "wide", everywhere["pointer"]),
         ("memory_write", "memory · saved other · repo — the hook", "repo", "other", renamed["pointer"]),
         ("memory_delete", "memory · forgot note · repo", "repo", "note", None),
-        ("memory_delete", "memory · forgot other · repo", "repo", "other", None),
         ("memory_write", "memory · saved other · global — the hook", "global", "other", moved["pointer"]),
+        ("memory_delete", "memory · forgot other · repo", "repo", "other", None),
         ("memory_delete", "memory · forgot wide · global", "global", "wide", forgotten["pointer"]),
     ]
     for event, (kind, line, scope, slug, pointer) in zip(got, rows, strict=True):
@@ -144,10 +144,8 @@ def test_what_hands_did_while_no_daemon_ran_is_heard_when_the_store_is_opened_fo
     daemon.save("seed", BODY)
     daemon.terminate()
     write(daemon, "meanwhile", "written while it was down")
-    os.utime(daemon.store / "meanwhile.md")
     daemon.start()
     with listening(daemon, cwd=str(daemon.repo)) as events:
-        daemon.call("memory.reconcile")
         assert next(events)["line"] == "memory · adopted meanwhile · repo — written while it was down"
 
 
@@ -215,6 +213,28 @@ def test_a_directory_s_listener_hears_its_repository_and_the_global_store(daemon
         slugs = [[event["telemetry"]["slug"] for event in heard(events, daemon)] for events in (everything, here)]
         assert slugs == [["mine", "theirs", "wide"], ["mine", "wide"]]
         assert [event["telemetry"]["slug"] for event in told(there, 2)] == ["theirs", "wide"]
+
+
+def test_a_session_s_listener_hears_its_place_and_how_many_saves_it_has_made(daemon: Daemon) -> None:
+    other = daemon.root / "other"
+    (other / ".git").mkdir(parents=True)
+    with daemon.connect() as agent:
+        agent.call("session.start", {"session": "s-1", "cwd": str(daemon.repo)})
+        agent.call("session.start", {"session": "s-2", "cwd": str(other)})
+        with listening(daemon, session="s-1") as events:
+            for name, session in (("a", "s-1"), ("b", "s-2"), ("c", "s-1")):
+                scope = "global" if name == "c" else "repo"
+                fields = {"name": name, "type": "user", "description": "d", "scope": scope}
+                agent.call("memory.save", {"session": session, "markdown": BODY, "fields": fields})
+            daemon.save("d")
+            agent.call("memory.forget", {"session": "s-1", "name": "d"})
+            got = told(events, 4)
+            agent.call("session.start", {"session": "s-1", "cwd": str(other)})
+            fields = {"name": "e", "type": "user", "description": "d"}
+            agent.call("memory.save", {"session": "s-1", "markdown": BODY, "fields": fields})
+            got.append(next(events))
+    rows = [(event["telemetry"]["slug"], event.get("session"), event.get("saved")) for event in got]
+    assert rows == [("a", "s-1", 1), ("c", "s-1", 2), ("d", None, None), ("d", "s-1", None), ("e", "s-1", 3)]
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,18 @@ def test_lines_come_while_nothing_runs_and_while_a_request_runs() -> None:
     assert talk(client).left == 1
 
 
+def test_however_much_is_asked_one_task_pushes() -> None:
+    async def client(it: Talk) -> None:
+        await it.send(b"listen")
+        await it.receive(3)
+        tasks = len(anyio.get_running_tasks())
+        await it.send(b"a", b"listen", b"b")
+        await it.receive(5)
+        assert len(anyio.get_running_tasks()) == tasks
+
+    assert talk(client).left == 1
+
+
 def test_a_line_waits_for_the_end_of_a_reply_that_is_half_sent() -> None:
     async def client(it: Talk) -> None:
         await it.send(b"listen")
