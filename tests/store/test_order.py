@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from memd.fs import Stamp
 from memd.store import Reconcile, cached
 from memd.usage import Usage
 from support.disks import FastDisk
@@ -142,6 +143,11 @@ def test_a_version_that_lost_its_object_gets_one_before_it_is_replaced(kept: Kep
 def test_a_version_that_goes_again_in_its_batch_is_no_object_in_between(kept: Kept) -> None:
     kept.commit(save("new", "Never to be seen."), forget("new"))
     assert "rename object" not in calls(kept)
+
+
+def test_a_reader_knows_the_file_that_was_written_by_its_stamp(kept: Kept) -> None:
+    kept.saved("beta", "Three.")
+    assert kept.entries["beta"].stamp == Stamp.of(kept.file("beta").lstat())
 
 
 def test_what_memd_wrote_itself_is_not_decoded_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,12 @@ from support.stores import Kept, check_invariants, forget, holding, objects, ope
 HAND = b"By a hand that was faster.\n"
 
 
+@pytest.fixture(autouse=True)
+def young(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No stamp is ever trusted, so that the calls a request makes are the same each time."""
+    monkeypatch.setattr(cached, "YOUNG_NS", 3600 * 10**9)
+
+
 @pytest.fixture
 def directory(room: Path) -> Path:
     """A store of two notes."""
