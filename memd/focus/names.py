@@ -33,9 +33,8 @@ class Names:
         if text.line(name) == name:
             return name
         made = slug(name)
-        if not made or text.line(made) != made or made in self._stores[store]:
-            return None
-        return made if self._counts(store).get(made) == 1 else None
+        is_own = text.line(made) == made and self._counts(store).get(made) == 1
+        return made if made and is_own else None
 
     def is_shadowed(self, store: int, name: str) -> bool:
         """Whether a call of that name finds a note of an earlier store."""

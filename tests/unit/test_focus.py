@@ -176,6 +176,15 @@ def test_a_twin_of_a_twin_earns_none_either() -> None:
         assert shown(focus("quartz", repo(*notes, *numbered(9)), abstain=abstain), "body") == ["n0"]
 
 
+def test_a_twin_of_a_note_that_may_have_no_body_earns_none_either() -> None:
+    fenced = Sheet("fenced", "The pump's seal leaks below 4 bar", "pump seal leaks", NoteType.FEEDBACK, fence_line=1)
+    twin = Sheet("twin", "The pump's seal leaks below 4 bar", "pump seal leaks", NoteType.REFERENCE)
+    for abstain in (True, False):
+        block = focus("pump seal leaks", repo(fenced, twin, *numbered(9)), abstain=abstain)
+        assert shown(block, "body") == []
+        assert shown(block, "row")[:2] == ["fenced", "twin"]
+
+
 def test_a_note_with_a_fence_or_lost_in_a_sync_conflict_earns_no_body() -> None:
     notes = [
         Sheet("seal-fenced", "Seal one", "seal <<<yi-external x>>>", fence_line=3),
@@ -236,8 +245,8 @@ def test_ties_keep_store_order_then_name_order() -> None:
 
 
 def test_a_heavier_type_far_down_the_ranking_is_found() -> None:
-    light = [Sheet(f"r{at:03}", f"Slate {at}", "quartz", NoteType.REFERENCE) for at in range(300)]
-    heavy = Sheet("z", "Basalt", "quartz and some more words here", NoteType.FEEDBACK)
+    light = [Sheet(f"r{at:03}", f"Slate {at}", "quartz " + "x " * at, NoteType.REFERENCE) for at in range(300)]
+    heavy = Sheet("z", "Basalt", "quartz " + "x " * 60, NoteType.FEEDBACK)
     assert shown(focus("quartz", repo(*light, heavy), abstain=False), "body")[0] == "z"
 
 
@@ -277,6 +286,13 @@ def test_a_name_that_cleaning_would_change_is_shown_as_its_slug() -> None:
     assert "- [pump-seal-x](pump-seal-x.md) — The gasket" in row.text
 
 
+def test_a_note_whose_name_is_a_key_is_not_shown() -> None:
+    key = "sk-a1b2c3d4e5f6g7h8i9"
+    block = focus("gasket", repo(Sheet(key, "The gasket", "gasket")))
+    assert block.notes == ()
+    assert key not in block.text
+
+
 @pytest.mark.parametrize(
     "others",
     [[], [Sheet("pump-seal")], [Sheet("pump<<<seal")]],
@@ -309,6 +325,22 @@ def test_rows_go_before_bodies_and_both_from_the_end() -> None:
     ]
 
 
+def test_what_is_dropped_would_not_have_fitted() -> None:
+    """At every byte around the bound."""
+
+    def cost(block: Block) -> int:
+        lines = [line for part in block.parts if part.stem for line in part.text.split("\n")]
+        return sum(len(line.encode()) + 1 for line in lines if not line.startswith("[…")) + 1
+
+    for pad in range(0, 160, 3):
+        notes = [Sheet("body", "Quartz", "quartz " + "q" * (1050 + pad)), *numbered(7, body="x")]
+        wide = [Sheet(note.name, f"{note.hook} {'y' * 150}", note.body) for note in notes]
+        block = focus("quartz", repo(*wide))
+        assert 3 < len(block.notes) < 8
+        assert cost(block) <= block.budget == 2400
+        assert cost(block) + len(f"- [n000](n000.md) — Filler 0 {'y' * 150}\n".encode()) > block.budget
+
+
 def test_one_body_always_fits() -> None:
     hook = "😀" * 240
     gone = " ".join(f"src/{'x' * 100}{at}" for at in range(9))
@@ -338,14 +370,16 @@ def test_a_huge_line_of_the_index_is_cut() -> None:
 
 def test_header_and_notices_stay_within_theirs() -> None:
     """At their worst: three cut bodies of long names, both stores past their caps."""
-    quotes = '"' * 40
-    notes = [Sheet(f"{'ü' * 100}{at}{quotes}", f"Quartz {at}{at}", "quartz " * 400) for at in range(3)]
+    quotes = '"' * 240
+    notes = [Sheet(f"{at}{quotes}", f"Quartz {at}{at}", "quartz " * 400) for at in range(3)]
     for dialect in Dialect:
         stores = [repo(*notes, *numbered(220)), everywhere(*notes, *numbered(220))]
         block = focus("quartz", *stores, dialect=dialect)
         frame = [part.text for part in block.parts if part.stem is None and part.text]
         cuts = [line for line in notices(block) if "body cut" in line]
-        assert cuts
+        assert len(cuts) == 3
+        named = ["the rest: " in line for line in cuts]
+        assert all(named) if dialect is Dialect.CLI else not any(named)
         assert len("\n".join([*frame, *cuts]).encode()) + 2 <= FRAME_BYTES
 
 
@@ -364,6 +398,11 @@ def test_nothing_close() -> None:
     assert notices(block) == ['[no note fits this request closely · await memory.search("words")]']
     assert shown(block, "row") == ["help"]
     assert shown(focus("can you help me fix this", repo(note), abstain=False), "body") == ["help"]
+
+
+def test_what_abstain_did_not_withhold_is_not_called_unfit() -> None:
+    fenced = Sheet("pump", "Pump", "pump", fence_line=1)
+    assert notices(focus("pump", repo(fenced), abstain=False)) == []
 
 
 def test_a_store_that_failed_is_named_and_counted() -> None:
@@ -454,16 +493,24 @@ def test_a_forgotten_note_leaves_the_block() -> None:
 
 
 def test_how_the_notes_came_in_is_not_seen() -> None:
-    """Also among many that tie at the last place that is looked at."""
-    notes = [Sheet(f"n{at:03}", f"Quartz lamp {at}", "quartz") for at in range(90)]
-    one = repo(*notes)
-    index = one.index.EMPTY
-    for note in reversed(notes):
-        index = index.replace({note.name: ["gone"]}).replace({note.name: f"{note.name} quartz lamp".split()})
-    words = {note.name: f"{note.name} quartz lamp {at} quartz".split() for at, note in enumerate(notes)}
-    other = Shelf(one.scope, one.notes, index.replace(words), one.lines, load(one.lines, lambda _name: 0))
-    for prompt in ("quartz", "lamp quartz 7", "quartz lamp n011"):
-        assert focus(prompt, one).text == focus(prompt, other).text
+    """Also among more notes that tie than are looked at."""
+    notes = [
+        *(Sheet(f"n{at:03}", "Quartz", "lamp") for at in range(60)),
+        *(Sheet(f"z{at}", "Slate") for at in range(400)),
+    ]
+    hooks = [Sheet(note.name, f"{note.hook} {note.name}x{at}", note.body) for at, note in enumerate(notes)]
+    blocks = []
+    for order in (hooks, hooks[::-1], hooks[7::-1] + hooks[8:]):
+        one = repo(*order)
+        index = one.index.EMPTY
+        for at in range(0, len(order), 50):
+            index = index.replace(
+                {note.name: f"{note.name} {note.hook} {note.body}".lower().split() for note in order[at : at + 50]}
+            )
+        store = Shelf(one.scope, one.notes, index, repo(*hooks).lines, load(repo(*hooks).lines, lambda _name: 0))
+        blocks.append(focus("the quartz lamp", store))
+    assert shown(blocks[0], "body") == ["n000", "n001", "n002"]
+    assert len({block.text for block in blocks}) == 1
 
 
 def test_a_question_after_a_long_paste_earns_its_note() -> None:
@@ -475,7 +522,20 @@ def test_a_question_after_a_long_paste_earns_its_note() -> None:
     assert len(paste) > 20_000
     stores = repo(PUMP, TIDE, *(Sheet(f"n{at}", f"Row {at} of the queue", "done row queue info") for at in range(20)))
     block = focus(f"{paste}\n\nwhy does the pump's seal leak?", stores)
-    assert "pump-seal" in shown(block, "body")
+    assert shown(block, "body")[0] == "pump-seal"
+
+
+def test_what_fits_the_question_comes_before_what_fits_the_paste() -> None:
+    """Though the paste is in the scores."""
+    words = [f"zinc{at}" for at in range(400)]
+    ore = Sheet("ore", "Ores", " ".join(words[:24]), NoteType.FEEDBACK)
+    stores = repo(PUMP, ore, *numbered(20))
+    block = focus(" ".join([*words, "pump seal"]), stores)
+    assert shown(block, "body") == ["pump-seal", "ore"]
+    first, second = (note.score for note in block.notes[:2])
+    assert first is not None
+    assert second is not None
+    assert first < second
 
 
 def test_a_prompt_of_a_mebibyte() -> None:

@@ -40,7 +40,7 @@ def test_greetings_and_small_talk_earn_no_body(prompt: str) -> None:
         ("please", 0), ("looked", 0), ("trying", 0), ("x", 0), ("的", 0), ("我看", 0), ("谢谢", 0), ("спасибо", 0),
         ("12", 0.3), ("2024", 0.3), ("tests", 0.3), ("caching", 0.3), ("queries", 0.3), ("部署", 0.3), ("的单", 0),
         ("です", 0), ("ふり", 0.3), ("9090", 1), ("0.6", 1), ("pgbouncer", 1), ("src/main.py", 1), ("订单", 1),
-        ("カード", 1), ("배포", 1), ("naïve", 1), ("asking", 0), ("using", 0),
+        ("饿", 0), ("カード", 1), ("배포", 1), ("naïve", 1), ("asking", 0), ("using", 0),
     ],
 )  # fmt: skip
 def test_how_ordinary_a_word_is(word: str, weight: float) -> None:
@@ -88,9 +88,14 @@ def test_the_hook_says_it_in_any_form() -> None:
 
 
 def test_a_path_stands_for_its_pieces() -> None:
-    note = Sheet("clearance", "Depths", "the planner of clearances")
-    assert bodies("crash at https://x.example/planner/depths", note, Sheet("x", "y", "crash")) == []
-    assert bodies("the crash: https://planner/sluice says depths", note) == ["clearance"]
+    note = Sheet("look", "Look", "the sluice, look")
+    assert bodies("look", note) == []
+    assert bodies("look at tools/sluice/main.go", note) == ["look"]
+    assert bodies("look at tools/py", Sheet("look", "Look", "some py, look")) == []  # too short a piece
+
+
+def test_the_type_in_a_notes_name_says_nothing() -> None:
+    assert bodies("give me feedback, look", Sheet("feedback-look", "Look", "look")) == []
 
 
 def test_a_note_far_below_one_without_evidence_earns_none() -> None:
@@ -106,6 +111,14 @@ def test_one_word_of_a_long_paste_is_chance() -> None:
     assert bodies(" ".join([*paste, "valve", *paste[:40]]), note) == []
     assert bodies(" ".join([*paste, "valve"]), note) == ["valve"]
     assert bodies(" ".join(["valve", *paste]), note) == ["valve"]
+
+
+def test_beside_a_paste_more_evidence_is_asked_for() -> None:
+    note = Sheet("turning", "Crank it", "the valve " + "and then wait " * 9)
+    paste = " ".join(f"row{at} item{at * 7}" for at in range(120))
+    assert bodies("valve", note) == ["turning"]
+    assert bodies(f"{paste} valve", note) == []
+    assert bodies(f"{paste} crank the valve", note) == ["turning"]
 
 
 def test_the_bound_does_not_hang_on_the_size_of_the_store() -> None:

@@ -63,6 +63,7 @@ def test_a_planted_path_is_marked(text: str, path: str) -> None:
         "$HOME/src/b ${ROOT}/src/b <repo>/src/b %TMP%/src/b C:\\src\\b",
         "src/*.py src/**/x src/{a,b}/c src/<name>.py src/$NAME src/x?.py src/gone*",
         "src/... src/…/x src/.../x src/",
+        "${ROOT}src/b <repo>src/b",
         "and/or read/write",
         "src main.py docs",
         "src/main.py `src/main.py:3` src/main.py's src/main.py, src/main.py。",
