@@ -20,6 +20,7 @@ from memd.protocol import (
     StoreRebuild,
     StoreReconcile,
 )
+from memd.settle import QUIET
 from memd.store import Finding, Rebuild, Rebuilt, Reconcile, Reconciled
 from memd.verbs.call import Call, person_only
 
@@ -112,12 +113,15 @@ async def reconcile(call: Call, params: ReconcileParams) -> ReconcileReply:
 
 
 async def reconciled_store(call: Call, store: LiveStore, params: ReconcileParams) -> StoreReconcile:
-    """Reconcile one store, and once more when something was not yet quiet (SPEC 5)."""
+    """Reconcile one store, and again as what was not yet quiet becomes so (SPEC 5): the last deletion's settle is
+    waited out once, and no more, whatever goes on changing.
+    """
     request = Reconcile(params.accept)
     if params.dry_run:
         return told(await store.preview(request, Reconciled))
     taken = await call.write(store, request, Reconciled)
-    if taken.wait_until is not None:
+    end = time.time() + max(call.library.config.settle_ms / 1000, QUIET) + CLOCK_S
+    while taken.wait_until is not None and taken.wait_until <= end:
         await anyio.sleep(max(0.0, taken.wait_until - time.time()) + CLOCK_S)
         taken = taken.then(await call.write(store, request, Reconciled))
     return told(taken)
