@@ -4,9 +4,11 @@ SPEC section 7.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from heapq import merge
 
 from memd import note
+from memd.errors import NotFound, Unreadable
 from memd.journal import Record
 from memd.live import LiveStore
 from memd.note import Scope
@@ -23,7 +25,7 @@ from memd.protocol import (
 )
 from memd.store import Entry
 from memd.usage import Counts, Usage
-from memd.verbs import lookup
+from memd.verbs import lookup, ranking
 from memd.verbs.call import Call, shown
 
 
@@ -37,20 +39,24 @@ async def list_notes(call: Call, params: ListParams) -> ListReply:
         for _, entry in sorted(store.entries.items())
         if params.type is None or entry.type is params.type
     ]
-    end = None if params.limit is None else params.offset + params.limit
+    end = len(found) if params.limit is None else params.offset + params.limit
     page = found[params.offset : end]
-    notes = tuple([await as_row(store, entry, stores, bodies=params.bodies) for store, entry in page])
-    cut = f"[{len(page)} of {len(found)} notes · limit {params.limit} · offset {params.offset} for the page after it]"
-    return ListReply(notes=notes, total=len(found), notice=cut if params.offset + len(page) < len(found) else None)
+    notes: list[NoteRow] = []
+    for store, entry in page:
+        with suppress(NotFound, Unreadable):  # it went while the list was made: no row, and no reason to fail
+            notes.append(await as_row(store, entry, stores, bodies=params.bodies))
+    total = len(found) - len(page) + len(notes)
+    cut = f"[{len(notes)} of {total} notes · limit {params.limit} · offset {end} for the page after it]"
+    return ListReply(notes=tuple(notes), total=total, notice=cut if end < len(found) else None)
 
 
 async def as_row(store: LiveStore, entry: Entry, stores: list[LiveStore], *, bodies: bool) -> NoteRow:
     """A note as a list shows it."""
+    raw, entry = await store.current(entry) if bodies else (b"", entry)
     counts = counts_of(store, entry.name)
     hook, masked = shown(entry.hook)
     body = None
     if bodies:
-        raw, _ = await store.current(entry)
         body, body_masked = shown(note.parse(entry.name, raw).body)
         masked = masked or body_masked
     shadowed = store.scope is Scope.GLOBAL and entry.name in stores[0].entries
@@ -87,7 +93,10 @@ async def log(call: Call, params: LogParams) -> LogReply:
     merged = [record for _, record in merge(*streams, key=lambda pair: pair[0])]
     kept = [record for record in reversed(merged) if is_wanted(record, names, params.since)]
     page = tuple(kept[: params.limit])
-    cut = f"[{len(page)} of {len(kept)} records · limit {params.limit} · memory.log(limit={len(kept)}) for all]"
+    words = "" if params.name is None else f"{ranking.quoted(params.name)}, "
+    since = "" if params.since is None else f", since={params.since}"
+    again = f"memory.log({words}limit={len(kept)}{since})"
+    cut = f"[{len(page)} of {len(kept)} records · limit {params.limit} · {again} for all]"
     return LogReply(records=page, total=len(kept), notice=cut if len(page) < len(kept) else None)
 
 

@@ -200,6 +200,47 @@ def test_check_names_what_is_wrong_by_file_and_line(daemon: Daemon) -> None:
     assert str(daemon.root) not in json.dumps(findings)
 
 
+def test_a_reconcile_waits_for_everything_that_is_not_yet_quiet(daemon: Daemon) -> None:
+    for name in ("one", "two", "three"):
+        daemon.save(name)
+    (daemon.store / "one.md").unlink()
+    (daemon.store / "new.md").write_text("just written")
+    (daemon.store / "newer.md").write_text("")
+    taken = daemon.call("memory.reconcile")["repo"]
+    assert (taken["adopted"], taken["forgotten"]) == (2, 1)
+    assert daemon.names() == ["new", "newer", "three", "two"]
+
+
+def test_a_note_that_does_not_read_leaves_the_list_of_the_others(daemon: Daemon) -> None:
+    daemon.save("fine", "words")
+    daemon.save("grown", "words")
+    with (daemon.store / "grown.md").open("a") as file:  # in place: the directory tells nothing of it
+        file.write("x" * (1 << 20))
+    listed = daemon.call("memory.list", bodies=True)
+    assert [(row["name"], row["body"]) for row in listed["notes"]] == [("fine", "words")]
+    assert listed["total"] == 1
+
+
+def test_a_listed_body_is_of_the_hash_beside_it(daemon: Daemon) -> None:
+    daemon.save("note", "words")
+    (daemon.store / "note.md").write_text("---\ndescription: another hook\n---\n\nother words\n")
+    (row,) = daemon.call("memory.list", bodies=True)["notes"]
+    shown = daemon.call("memory.show", name="note")
+    assert (row["body"], row["description"], row["hash"]) == ("other words", "another hook", shown["hash"])
+
+
+def test_the_notice_of_a_cut_list_tells_the_call_for_the_rest(daemon: Daemon) -> None:
+    for name in ("one", "two", "three"):
+        daemon.save(name)
+    daemon.save("one", "again")
+    notice = daemon.call("memory.list", limit=1, offset=1)["notice"]
+    assert notice == "[1 of 3 notes · limit 1 · offset 2 for the page after it]"
+    notice = daemon.call("memory.log", limit=1, name="one", since=1)["notice"]
+    assert notice == '[1 of 2 records · limit 1 · memory.log("one", limit=2, since=1.0) for all]'
+    notice = daemon.call("memory.log", limit=1)["notice"]
+    assert notice == "[1 of 4 records · limit 1 · memory.log(limit=4) for all]"
+
+
 def test_stats_count_notes_saves_and_reads(daemon: Daemon) -> None:
     daemon.save("a")
     daemon.save("a", "again")
