@@ -7,7 +7,7 @@ at the best point. Pure: arithmetic on the rankings of `bm25`, no other arrays.
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Final, NamedTuple
 
@@ -66,10 +66,11 @@ class Fits(msgspec.Struct, frozen=True):
 
 
 class _Group(NamedTuple):
-    """Words that count alike: how much each `tells`, 0 to 1; pasted, or typed; a piece of a longer token."""
+    """Words that count alike: how much each `tells`, 0 to 1; whether they stand at an end; a piece of a token."""
 
     tells: float
-    pasted: bool
+    first: bool
+    last: bool
     piece: bool
 
     @property
@@ -78,7 +79,12 @@ class _Group(NamedTuple):
         return PIECE if self.piece else 1.0
 
 
-_Words = Mapping[_Group, Sequence[Term]]
+class _Ranked(NamedTuple):
+    """The words of a group, and the ranking of just these."""
+
+    group: _Group
+    terms: Sequence[Term]
+    ranking: Ranking
 
 
 class _Standing(msgspec.Struct, frozen=True):
@@ -122,76 +128,86 @@ def fitting(
     """
     if not ranking.total:
         return Fits(())
-    asked = _Asked(prompt, ranking, snapshots, hook_of, weigh, rule)
     found = tokens.tokenize(prompt)
-    if len(found) <= TYPED:
-        return Fits(tuple(asked.fits(frozenset(found), pasted=False)))
+    pasted = len(found) > TYPED
+    first, last = (frozenset(end) for end in ((found[:END], found[-END:]) if pasted else (found, found)))
+    groups = _groups(tokens.query_terms(prompt), first, last)
+    parts = [_Ranked(group, terms, bm25.rank(terms, snapshots)) for group, terms in groups.items()]
+    asked = _Asked(parts, ranking, _unit(snapshots), hook_of, weigh, rule, least=rule.least * (2 if pasted else 1))
+    if not pasted:
+        return Fits(tuple(asked.fits(lambda _group: True)))
     # The question stands before what was pasted, or after it. Nobody can say which, so both are asked in turn.
-    last, first = (asked.fits(frozenset(end), pasted=True) for end in (found[-END:], found[:END]))
-    turns = chain.from_iterable(zip_longest(last, first))
+    turns = chain.from_iterable(
+        zip_longest(asked.fits(lambda group: group.last), asked.fits(lambda group: group.first))
+    )
     return Fits(tuple(dict.fromkeys(fit for fit in turns if fit is not None)), pasted=True)
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """A prompt as `fitting` was given it."""
+    """A prompt as `fitting` was given it, its words ranked group by group; `unit` is what one unique word gives."""
 
-    prompt: str
+    parts: Sequence[_Ranked]
     ranking: Ranking
-    snapshots: Sequence[Snapshot]
+    unit: float
     hook_of: Callable[[int, str], str]
     weigh: Callable[[int, str], float]
     rule: Rule
+    least: float
 
-    def fits(self, typed: Collection[str], *, pasted: bool) -> list[Fit]:
+    def fits(self, is_typed: Callable[[_Group], bool]) -> list[Fit]:
         """The notes that fit when these words were typed and all others pasted, closest first."""
-        words = _words(self.prompt, typed)
-        parts = [
-            (group, ranked) for group, terms in words.items() if (ranked := bm25.rank(terms, self.snapshots)).total
-        ]
-        dimmed = min(1.0, PASTE / max(1, sum(len(terms) for group, terms in words.items() if group.pasted)))
-        stands = _blend((group.share * (dimmed if group.pasted else 1.0), ranked) for group, ranked in parts)
+        typed = [part for part in self.parts if is_typed(part.group)]
+        pasted = [part for part in self.parts if not is_typed(part.group)]
+        dimmed = min(1.0, PASTE / max(1, sum(len(part.terms) for part in pasted)))
+        stands = _blend([*_shares(typed, 1.0), *_shares(pasted, dimmed)])
         if stands is None:
             return []
-        unit = _unit(self.snapshots)
-        of_typed = _blend((group.share * group.tells / unit, ranked) for group, ranked in parts if not group.pasted)
-        of_paste = _blend((group.share * group.tells / unit, ranked) for group, ranked in parts if group.pasted)
-        forms = _forms(words)
+        of_typed, of_paste = (_blend(_telling(part, self.unit)) for part in (typed, pasted))
+        forms = _forms(typed)
         standings = []
         for at, store, name in _best(stands):
             score = _at(self.ranking, at)
             if score == 0:
                 continue  # only a piece of a word matched: not a scored note
             said = _said(f"{name} {self.hook_of(store, name)}", forms)
+            in_paste = max(0.0, _at(of_paste, at) - self.rule.chance)
             standings.append(
                 _Standing(
                     Fit(store, name, score),
                     closeness=_at(stands, at) * self.weigh(store, name) + said,
-                    evidence=_at(of_typed, at)
-                    + max(0.0, _at(of_paste, at) - self.rule.chance)
-                    + self.rule.hook * said,
+                    evidence=_at(of_typed, at) + in_paste + self.rule.hook * said,
                 )
             )
         standings.sort(key=lambda standing: -standing.closeness)  # those that tie keep the order of `_best`
-        least = self.rule.least * (2 if pasted else 1)
         close = self.rule.close * standings[0].closeness if standings else 0.0
-        return [found.fit for found in standings if found.evidence >= least and found.closeness >= close]
+        return [found.fit for found in standings if found.evidence >= self.least and found.closeness >= close]
 
 
-def _words(prompt: str, typed: Collection[str]) -> _Words:
+def _groups(terms: Sequence[Term], first: Collection[str], last: Collection[str]) -> Mapping[_Group, Sequence[Term]]:
     """The terms of the prompt, and the pieces of its longer tokens that are none themselves, in groups."""
     groups: dict[_Group, list[Term]] = {}
-    terms = tokens.query_terms(prompt)
-    whole = {term.text for term in terms}
-    parts: dict[str, bool] = {}  # a piece -> whether it comes from pasted words alone
+    parts: dict[str, tuple[bool, bool]] = {}  # a piece -> whether it stands at an end
+    whole = {term.text: (term.text in first, term.text in last) for term in terms}
     for term in terms:
-        pasted = term.text not in typed
-        groups.setdefault(_Group(weight(term.text), pasted, piece=False), []).append(term)
+        ends = whole[term.text]
+        groups.setdefault(_Group(weight(term.text), *ends, piece=False), []).append(term)
         for piece in pieces(term.text):
             if piece not in whole and _can_stand(piece):
-                parts[piece] = parts.get(piece, True) and pasted
-    for piece, pasted in parts.items():
-        groups.setdefault(_Group(weight(piece), pasted, piece=True), []).append(Term(piece, spread=False))
+                known = parts.get(piece, (False, False))
+                parts[piece] = known[0] or ends[0], known[1] or ends[1]
+    for piece, ends in parts.items():
+        groups.setdefault(_Group(weight(piece), *ends, piece=True), []).append(Term(piece, spread=False))
     return groups
+
+
+def _shares(parts: Iterable[_Ranked], factor: float) -> Iterator[tuple[float, Ranking]]:
+    """The parts with how much they count for how a note stands."""
+    return ((part.group.share * factor, part.ranking) for part in parts)
+
+
+def _telling(parts: Iterable[_Ranked], unit: float) -> Iterator[tuple[float, Ranking]]:
+    """The parts that tell something, with how much, in unique words."""
+    return ((part.group.share * part.group.tells / unit, part.ranking) for part in parts if part.group.tells)
 
 
 def _can_stand(piece: str) -> bool:
@@ -200,11 +216,12 @@ def _can_stand(piece: str) -> bool:
 
 
 def _blend(parts: Iterable[tuple[float, Ranking]]) -> Ranking | None:
-    """The weighted sum of rankings over the same snapshots, since BM25 adds up over terms. None of no part."""
+    """The weighted sum of rankings over the same snapshots, since BM25 adds up over terms. None for no hit."""
     whole: Ranking | None = None
     for share, part in parts:
-        scores = part.scores * share if whole is None else whole.scores + part.scores * share
-        whole = msgspec.structs.replace(part, scores=scores)
+        if part.total:
+            scores = part.scores * share if whole is None else whole.scores + part.scores * share
+            whole = msgspec.structs.replace(part, scores=scores)
     return whole
 
 
@@ -236,14 +253,14 @@ def _unit(snapshots: Sequence[Snapshot]) -> float:
     return math.log(1 + (notes - 0.5) / 1.5) / (1 + bm25.K1)
 
 
-def _forms(words: _Words) -> Mapping[str, float]:
+def _forms(typed: Iterable[_Ranked]) -> Mapping[str, float]:
     """The stems of the telling words that were typed, and how much each tells."""
     forms: dict[str, float] = {}
-    for group, terms in words.items():
-        if group.tells and not group.pasted:
-            for term in terms:
+    for part in typed:
+        if part.group.tells:
+            for term in part.terms:
                 form = stem(term.text)
-                forms[form] = max(forms.get(form, 0.0), group.tells)
+                forms[form] = max(forms.get(form, 0.0), part.group.tells)
     return forms
 
 

@@ -5,7 +5,7 @@ Pure. SPEC section 7, `memory.index`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Final
 
 import msgspec
@@ -49,14 +49,13 @@ def render_index(
     ]
     if not visible:
         return Index(None, 0)
-    rows = list(_rows(shelves, visible))
-    order = sorted(rows, key=lambda row: -last_used(row.scope, row.name))
-    kept = set(order[: _fitting(order, len(visible), max_bytes)])
+    recent = sorted(visible, key=lambda note: -last_used(shelves[note[0]].scope, note[1]))
+    order = list(_rows(shelves, recent, max_bytes))
+    fitting = _fitting(order, [shelf.scope for shelf in shelves], len(visible), max_bytes)
+    kept = sorted(order[:fitting], key=lambda row: (row.at, row.name))
     out: list[str] = []
-    for shelf in shelves:
-        group = [row.line for row in rows if row.scope is shelf.scope and row in kept]
-        if group:
-            out += [_heading(shelf.scope), *group]
+    for at, group in groupby(kept, key=lambda row: row.at):
+        out += [_heading(shelves[at].scope), *(row.line for row in group)]
     dropped = len(visible) - len(kept)
     if dropped and (kept or size(_marker(dropped)) <= max_bytes):
         out.append(_marker(dropped))
@@ -64,32 +63,38 @@ def render_index(
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """A note's row as it is shown."""
+    """A note's row as it is shown; `at`: its store's place."""
 
-    scope: Scope
+    at: int
     name: str
     line: str
     redacted: bool
 
 
-def _rows(shelves: Sequence[Shelf], visible: Iterable[tuple[int, str]]) -> Iterator[_Row]:
-    """The rows of these notes, as far as a call can name them."""
+def _rows(shelves: Sequence[Shelf], notes: Iterable[tuple[int, str]], most: int) -> Iterator[_Row]:
+    """The rows of these notes, as far as a call can name them, until they are more than `most` bytes."""
     names = Names([shelf.notes for shelf in shelves])
-    for at, name in visible:
+    used = 0
+    for at, name in notes:
         shown = names.shown(at, name)
-        if shown is not None:
-            hook = shelves[at].notes[name].hook
-            line = text.line(listing.row(shown, hook))
-            yield _Row(shelves[at].scope, name, line, redacted=bool(secrets.scan(hook)))
+        if shown is None:
+            continue
+        hook = shelves[at].notes[name].hook
+        line = text.line(listing.row(shown, hook))
+        yield _Row(at, name, line, redacted=bool(secrets.scan(hook)))
+        used += size(line) + 1
+        if used > most:
+            return
 
 
-def _fitting(order: Sequence[_Row], notes: int, max_bytes: int) -> int:
+def _fitting(order: Sequence[_Row], scopes: Sequence[Scope], notes: int, max_bytes: int) -> int:
     """How many of the rows, taken in this order, fit together with their headings and the line for the rest."""
-    headings: set[Scope] = set()
+    headings: set[int] = set()
     costs = []
     for row in order:
-        costs.append(size(row.line) + 1 + (0 if row.scope in headings else size(_heading(row.scope)) + 1))
-        headings.add(row.scope)
+        heading = 0 if row.at in headings else size(_heading(scopes[row.at])) + 1
+        costs.append(size(row.line) + 1 + heading)
+        headings.add(row.at)
     whole = list(accumulate(costs, initial=-1))  # the last line has no line end
     for count in range(len(order), 0, -1):
         left = notes - count
