@@ -2,13 +2,16 @@
 
     import memory
 
+    await memory.start("run-7", on_entry=transcript.append)
+    block = await memory.focus(prompt)
     await memory.save("Run the forge tests with -k smoke first.", type="feedback")
     page = await memory.search("forge tests")
     note = await memory.read(page["hits"][0]["name"])
 
-Replies are plain dicts (`memd_client.replies` has their fields); errors are the classes of `memory.errors`. The
-notes are those of the current directory's repository and the global ones. The daemon is started when none
-answers. SPEC 7, 13.
+Every call is made in one session: that of `start`, else the one `MEMD_SESSION` names, else one of this process's
+own. It is started by the first call when nobody did, and keeps the directory it was started in: the notes are those
+of that repository and the global ones. Replies are plain dicts (`memd_client.replies` has their fields); errors are
+the classes of `memory.errors`. The daemon is started when none answers. SPEC 7, 8, 13.
 """
 
 from __future__ import annotations
@@ -18,33 +21,66 @@ import os
 
 from memd_client import errors
 from memd_client.pool import Pool
+from memd_client.session import NOT_GIVEN, Caller, NotGiven, here
 
 TYPE_CHECKING = False  # the real one would import typing, 2 ms
 if TYPE_CHECKING:
     from typing import Any
 
-    from memd_client.replies import Forgotten, Found, Listed, Note, Saved
+    from memd_client.replies import Block, Forgotten, Found, Index, Listed, Note, Saved, Started
+    from memd_client.session import OnEntry
 
 # `list` is left out: a star import must not take the builtin away.
-__all__ = ["errors", "forget", "read", "save", "search", "sync"]
+__all__ = [
+    "delete_memory",
+    "errors",
+    "focus",
+    "forget",
+    "index",
+    "list_memory",
+    "read",
+    "remember",
+    "save",
+    "search",
+    "start",
+    "sync",
+]
 
-
-class _NotGiven:
-    """What `expect` is when nobody gave one; None is given: the note must not exist."""
-
-    def __repr__(self) -> str:
-        return "NOT_GIVEN"
-
-
-_NOT_GIVEN = _NotGiven()
-_pool = Pool()
-atexit.register(_pool.close)
+_caller = Caller(Pool())
+atexit.register(_caller.close)
+os.register_at_fork(after_in_child=_caller.forked)
 
 
 class _Sync:
     """The same verbs, blocking, for code that has no event loop."""
 
-    def save(self, markdown: str, *, expect: str | _NotGiven | None = _NOT_GIVEN, **fields: str) -> Saved:
+    def start(
+        self,
+        session: str | None = None,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        depth: int | None = None,
+        resumed: bool = False,
+        save_cap: int | NotGiven | None = NOT_GIVEN,
+        transcript: str | os.PathLike[str] | None = None,
+        on_entry: OnEntry | None = None,
+    ) -> Started:
+        """See `memory.start`."""
+        given = _start_params(cwd, depth, resumed, save_cap, transcript)
+        reply: Started = _start(session, given, on_entry)
+        return reply
+
+    def focus(self, prompt: str, dialect: str = "python", abstain: bool = True) -> Block:
+        """See `memory.focus`."""
+        reply: Block = _ask("memory.focus", _params(prompt=prompt, dialect=dialect, abstain=abstain))
+        return reply
+
+    def index(self, max_bytes: int = 8192) -> Index:
+        """See `memory.index`."""
+        reply: Index = _ask("memory.index", _params(max_bytes=max_bytes))
+        return reply
+
+    def save(self, markdown: str, *, expect: str | NotGiven | None = NOT_GIVEN, **fields: str) -> Saved:
         """See `memory.save`."""
         reply: Saved = _ask("memory.save", _save_params(markdown, expect, fields))
         return reply
@@ -77,11 +113,66 @@ class _Sync:
         reply: Listed = _ask("memory.list", params)
         return reply
 
+    def list_memory(self) -> Listed:
+        """See `memory.list_memory`."""
+        return self.list()
+
+    def delete_memory(self, name: str, scope: str) -> Forgotten:
+        """See `memory.delete_memory`."""
+        return self.forget(name, scope)
+
+    def remember(self, text: str) -> str:
+        """See `memory.remember`."""
+        from memd_client import brief  # few calls want it
+
+        return brief.remember(text)
+
 
 sync = _Sync()
 
 
-async def save(markdown: str, *, expect: str | _NotGiven | None = _NOT_GIVEN, **fields: str) -> Saved:
+async def start(
+    session: str | None = None,
+    *,
+    cwd: str | os.PathLike[str] | None = None,
+    depth: int | None = None,
+    resumed: bool = False,
+    save_cap: int | NotGiven | None = NOT_GIVEN,
+    transcript: str | os.PathLike[str] | None = None,
+    on_entry: OnEntry | None = None,
+) -> Started:
+    """Start or resume a session and make every call in it from now on; return its `lines`, `saves_left`, `block`.
+
+    Without `session` it is the one of `MEMD_SESSION`, else one of this process's own; without `cwd` it is where the
+    process is now, without `depth` `MEMD_DEPTH`, else 0. `save_cap` None is no cap. `on_entry` is given each
+    `{"type": "custom", "customType": "memory", "data": pointer}` for the host's transcript, in the event loop's
+    thread (of `sync`: in the caller's). Call it again for another session, or to resume one.
+
+    Raises `Refused` (fields `cwd`, `transcript`), `InvalidParams` for an id that is none. SPEC 8, 13.
+    """
+    given = _start_params(cwd, depth, resumed, save_cap, transcript)
+    reply: Started = await _start_async(session, given, on_entry)
+    return reply
+
+
+async def focus(prompt: str, dialect: str = "python", abstain: bool = True) -> Block:
+    """Return the one block of notes that a session gets, made from its first prompt; later calls give it again.
+
+    Put `fenced` into the prompt, or `text` where you fence it yourself; both are None for a blank prompt. `dialect`
+    (`python`, `mcp`, `cli`) is how calls are spelled in it. `abstain=False` gives bodies for common words, too.
+    SPEC 9.
+    """
+    reply: Block = await _ask_async("memory.focus", _params(prompt=prompt, dialect=dialect, abstain=abstain))
+    return reply
+
+
+async def index(max_bytes: int = 8192) -> Index:
+    """Return the rows of all notes, at most `max_bytes`, for a kernel that shows them in every prompt. SPEC 7."""
+    reply: Index = await _ask_async("memory.index", _params(max_bytes=max_bytes))
+    return reply
+
+
+async def save(markdown: str, *, expect: str | NotGiven | None = NOT_GIVEN, **fields: str) -> Saved:
     """Save one fact and return its name, hash and warnings.
 
     `markdown` is a whole note or only its body; `fields` (`name`, `description`, `type`, `scope`, …) go over its
@@ -130,29 +221,64 @@ async def list(
     return reply
 
 
-def _place() -> dict[str, Any]:
-    """The parameters that say whose memory is meant; the one place that decides it."""
-    try:
-        return {"cwd": os.getcwd()}
-    except FileNotFoundError:
-        data = {"kind": "refused", "field": "cwd", "bound": "a directory", "got": None}
-        raise errors.Refused("memory: the current directory is gone", data) from None
+async def list_memory() -> Listed:
+    """Return every note of both stores, a shadowed global one marked `shadowed`. SPEC 13."""
+    return await list()
+
+
+async def delete_memory(name: str, scope: str) -> Forgotten:
+    """Delete the note of exactly that `scope` (`repo`, `global`), all versions. Raises as `forget`. SPEC 13."""
+    return await forget(name, scope)
+
+
+async def remember(text: str) -> str:
+    """Return the brief by which an agent derives name, hook and type of `text` and saves it. It saves nothing itself.
+
+    Give it to the agent as a task of its own. Raises `Refused` for a blank text. SPEC 13.
+    """
+    return sync.remember(text)
 
 
 def _params(**given: object) -> dict[str, Any]:
-    return _place() | {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in given.items() if value is not None}
 
 
-def _save_params(markdown: str, expect: str | _NotGiven | None, fields: dict[str, str]) -> dict[str, Any]:
+def _save_params(markdown: str, expect: str | NotGiven | None, fields: dict[str, str]) -> dict[str, Any]:
     params = _params(markdown=markdown, fields=fields)
-    if not isinstance(expect, _NotGiven):
+    if not isinstance(expect, NotGiven):
         params["expect"] = expect
     return params
 
 
+def _start_params(
+    cwd: str | os.PathLike[str] | None,
+    depth: int | None,
+    resumed: bool,
+    save_cap: int | NotGiven | None,
+    transcript: str | os.PathLike[str] | None,
+) -> dict[str, Any]:
+    params = _params(
+        cwd=None if cwd is None else os.path.join(here(), cwd),
+        depth=depth,
+        resumed=resumed,
+        transcript=None if transcript is None else os.path.join(here(), transcript),
+    )
+    if not isinstance(save_cap, NotGiven):
+        params["save_cap"] = save_cap
+    return params
+
+
+def _start(session: str | None, given: dict[str, Any], on_entry: OnEntry | None) -> Any:
+    return _caller.start(session, given, on_entry)
+
+
+async def _start_async(session: str | None, given: dict[str, Any], on_entry: OnEntry | None) -> Any:
+    return await _caller.start_async(session, given, on_entry)
+
+
 def _ask(method: str, params: dict[str, Any]) -> Any:
-    return _pool.call(method, params)
+    return _caller.call(method, params)
 
 
 async def _ask_async(method: str, params: dict[str, Any]) -> Any:
-    return await _pool.call_async(method, params)
+    return await _caller.call_async(method, params)

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +12,12 @@ import pytest
 import memd_client
 import memory
 from memd_client.pool import KEPT, Pool
+from memd_client.session import Caller
 from support.client_home import client_home
 from support.fake_daemon import FakeDaemon, echo, failure, result
 from support.waiting import until
 
-HERE = {"cwd": str(Path.cwd())}
+HERE = {"session": "unit"}
 NOTE = "---\ntype: feedback\n---\nBody."
 
 Params = dict[str, Any]
@@ -47,6 +47,10 @@ CALLS: list[tuple[str, tuple[Any, ...], Params, Params]] = [
     ),
     ("forget", ("n",), {}, {"name": "n"}),
     ("forget", ("n",), {"scope": "global"}, {"name": "n", "scope": "global"}),
+    ("focus", ("why?",), {}, {"prompt": "why?", "dialect": "python", "abstain": True}),
+    ("focus", ("", "mcp", False), {}, {"prompt": "", "dialect": "mcp", "abstain": False}),
+    ("index", (), {}, {"max_bytes": 8192}),
+    ("index", (600,), {}, {"max_bytes": 600}),
     ("list", (), {}, {"offset": 0}),
     (
         "list",
@@ -59,13 +63,16 @@ CALLS: list[tuple[str, tuple[Any, ...], Params, Params]] = [
 
 @pytest.fixture
 def env(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """This process in a home of its own, where nothing is started."""
+    """This process in a home of its own, where nothing is started, in a session that its host has started."""
     with client_home() as variables:
+        monkeypatch.setattr(memory, "_caller", Caller(Pool()))
         monkeypatch.setenv("MEMD_HOME", variables["MEMD_HOME"])
         monkeypatch.setenv("MEMD_NO_AUTOSTART", "1")
+        monkeypatch.setenv("MEMD_SESSION", HERE["session"])
+        monkeypatch.delenv("MEMD_DEPTH", raising=False)
         monkeypatch.delenv("MEMD_SOCKET", raising=False)
-        yield variables
-    memory._pool.close()
+        yield variables | {"MEMD_SESSION": HERE["session"]}
+        memory._caller.close()
 
 
 @pytest.fixture
@@ -94,29 +101,44 @@ def test_an_awaited_call(
     assert daemon.methods == [f"memory.{verb}"]
 
 
-def test_the_place_is_where_the_caller_is_at_the_call(
-    daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    memory.sync.list()
-    monkeypatch.chdir(tmp_path)
-    memory.sync.list()
-    assert [request["params"]["cwd"] for request in daemon.requests] == [
-        HERE["cwd"],
-        str(tmp_path),
-    ]
+ALIASES: list[tuple[str, tuple[Any, ...], str, Params]] = [
+    ("list_memory", (), "memory.list", {"offset": 0}),
+    ("delete_memory", ("n", "global"), "memory.forget", {"name": "n", "scope": "global"}),
+]
 
 
-def test_a_directory_that_is_gone_is_refused(
-    daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(("verb", "arguments", "method", "expected"), ALIASES)
+def test_another_word_for_a_verb(
+    daemon: FakeDaemon, verb: str, arguments: tuple[Any, ...], method: str, expected: Params
 ) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    async def main() -> Any:
+        return await getattr(memory, verb)(*arguments)
+
+    assert getattr(memory.sync, verb)(*arguments) == HERE | expected
+    assert asyncio.run(main()) == HERE | expected
+    assert daemon.methods == [method, method]
+
+
+def test_a_deletion_names_its_scope() -> None:
+    delete: Callable[..., Any] = memory.sync.delete_memory
+    with pytest.raises(TypeError, match="scope"):
+        delete("n")
+
+
+def test_remember_gives_a_brief_that_ends_with_the_text() -> None:
+    text = "Tell nobody to deploy on Fridays. "
+
+    async def main() -> str:
+        return await memory.remember(text)
+
+    brief = asyncio.run(main())
+    assert brief.endswith("\n\n" + text)
+    assert brief == memory.sync.remember(text)
+    for word in ("name", "description", "type", "scope", "user", "feedback", "project", "reference", "memory.save("):
+        assert word in brief
     with pytest.raises(memory.errors.Refused) as caught:
-        memory.sync.list()
-    assert caught.value.data["field"] == "cwd"
-    assert daemon.requests == []
+        memory.sync.remember(" \n")
+    assert caught.value.data["field"] == "text"
 
 
 def test_an_error_comes_as_its_class(daemon: FakeDaemon) -> None:
@@ -136,7 +158,8 @@ def test_a_star_import_leaves_the_builtins_alone() -> None:
     import builtins
 
     assert not set(memory.__all__) & set(vars(builtins))
-    assert {"save", "read", "search", "forget", "sync", "errors"} == set(memory.__all__)
+    verbs = {"start", "focus", "index", "save", "read", "search", "forget"}
+    assert verbs | {"list_memory", "delete_memory", "remember", "sync", "errors"} == set(memory.__all__)
 
 
 def test_awaits_go_on_at_once_and_the_loop_goes_on_meanwhile(daemon: FakeDaemon) -> None:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Mapping
 
 from memd_client.connection import TIMEOUT, Connection
+from memd_client.errors import Unavailable
 
 TYPE_CHECKING = False  # the real one would import typing, 2 ms
 if TYPE_CHECKING:
@@ -19,6 +20,23 @@ if TYPE_CHECKING:
 
 KEPT = 4
 """Idle connections kept open; the daemon has 256 for all its clients."""
+
+BRIEF = 0.1
+"""Seconds that `tell` may wait for room in a socket."""
+
+
+class _Line(Connection):
+    """A connection of the pool."""
+
+    def tell(self, method: str, params: dict[str, Any]) -> bool:
+        """Send what wants no answer, if the socket is open; whether it was sent."""
+        if self._wire is None or not self._wire.is_usable():
+            return False
+        try:
+            self._wire.notify(method, params, BRIEF)
+        except Unavailable:
+            return False
+        return True
 
 
 class Pool:
@@ -34,7 +52,7 @@ class Pool:
         self._env = env
         self._autostart = autostart
         self._timeout = timeout
-        self._idle: deque[Connection] = deque()
+        self._idle: deque[_Line] = deque()
 
     def call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """What `Connection.call` gives, and its errors; blocks this thread."""
@@ -53,18 +71,31 @@ class Pool:
 
         return await asyncio.to_thread(self.call, method, params)
 
+    def tell(self, method: str, params: dict[str, Any]) -> bool:
+        """Send what wants no answer over a connection that is open and idle, if there is one; whether it was sent.
+
+        It starts no daemon, opens nothing and waits for nobody.
+        """
+        while self._idle:
+            connection = self._taken()
+            if connection.tell(method, params):
+                self._put_back(connection)
+                return True
+            connection.close()
+        return False
+
     def close(self) -> None:
         """Close the idle connections. May be repeated; a later call opens anew."""
         while self._idle:
             self._idle.pop().close()
 
-    def _taken(self) -> Connection:
+    def _taken(self) -> _Line:
         try:
             return self._idle.pop()
         except IndexError:
-            return Connection(self._env, autostart=self._autostart, timeout=self._timeout)
+            return _Line(self._env, autostart=self._autostart, timeout=self._timeout)
 
-    def _put_back(self, connection: Connection) -> None:
+    def _put_back(self, connection: _Line) -> None:
         if len(self._idle) < KEPT:
             self._idle.append(connection)
         else:

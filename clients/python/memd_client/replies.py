@@ -131,3 +131,43 @@ class Listed(TypedDict):
     notes: list[Row]
     total: int
     notice: NotRequired[str]
+
+
+class Shown(TypedDict):
+    """A note of a block; `score` is weighted, None for a row of a note that shares no word with the prompt."""
+
+    name: str
+    scope: Scope
+    type: NoteType | None
+    score: float | None
+    shown: Literal["body", "row"]
+    cut: bool
+
+
+class Block(TypedDict):
+    """The reply of `memory.focus`; `text` and `fenced` are None for a blank prompt, `frozen`: it was given before."""
+
+    text: str | None
+    fenced: str | None
+    notes: list[Shown]
+    total: int
+    budget: int
+    frozen: bool
+    redacted: NotRequired[bool]
+
+
+class Index(TypedDict):
+    """The reply of `memory.index`; `text` and `fenced` are None without notes, `dropped` rows did not fit."""
+
+    text: str | None
+    fenced: str | None
+    dropped: int
+    redacted: NotRequired[bool]
+
+
+class Started(TypedDict):
+    """The reply of `session.start`: what to show a person, the saves left (None: any number), the block it has."""
+
+    lines: list[str]
+    saves_left: int | None
+    block: NotRequired[Block]
