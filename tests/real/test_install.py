@@ -62,6 +62,7 @@ def test_the_installed_programs_save_and_find_a_note(installed: Path, place: Dae
     assert run([str(installed / "python"), "-c", script], env=place.env, cwd=place.repo) == "sha256:\n"
     run([memctl, "stop"], env=place.env, cwd=place.repo)
     assert not place.socket.exists()
+    assert (installed.parent / "share" / "man" / "man1" / "memctl.1").is_file()  # where `man` looks beside a PATH
 
 
 @pytest.mark.timeout(600)
