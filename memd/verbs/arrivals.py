@@ -24,7 +24,7 @@ from memd.protocol import (
     StoreRow,
 )
 from memd.store import Adopt, Adopted, Arrival, Author, Leave, Left
-from memd.verbs.call import Call, person_only
+from memd.verbs.call import Call, person_only, printable
 
 AT_ONCE = 256
 """Arrivals in one commit: enough that their syncs are shared, few enough that other writes get a turn."""
@@ -40,7 +40,7 @@ async def import_notes(call: Call, params: ImportParams) -> ImportReply:
     source = await anyio.to_thread.run_sync(Directory, Path(params.dir))
     files = [file for file in source.files() if params.after is None or file.name > params.after]
     page = files if params.limit is None else files[: params.limit]
-    skipped = [Skipped(file=file.name, reason=file.reason) for file in page if file.reason is not None]
+    skipped = [Skipped(file=printable(file.name), reason=file.reason) for file in page if file.reason is not None]
     done = Adopted({}, {}, {}, {})
     rows = await anyio.to_thread.run_sync(source.rows)
     try:
@@ -61,7 +61,7 @@ async def import_notes(call: Call, params: ImportParams) -> ImportReply:
         updated=tuple(done.updated.values()),
         skipped=tuple(sorted(skipped, key=lambda left_out: left_out.file)),
         total=len(files),
-        next=page[-1].name if len(page) < len(files) else None,
+        next=printable(page[-1].name) if len(page) < len(files) else None,
     )
 
 
@@ -91,7 +91,7 @@ async def list_stores(call: Call, params: StoreListParams) -> StoreListReply:
     return StoreListReply(
         stores=tuple(
             StoreRow(
-                key=row.key,
+                key=None if row.key is None else printable(row.key),
                 scope=Scope.GLOBAL if row.key is None else Scope.REPO,
                 notes=row.notes,
                 origin_exists=row.origin_exists,

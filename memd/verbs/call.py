@@ -108,6 +108,11 @@ def asked_hash(field: str, text: str) -> str:
     return parsed
 
 
+def printable(name: str) -> str:
+    """A file's name as a reply can hold it: bytes that are not UTF-8 are written out."""
+    return name.encode(errors="backslashreplace").decode()
+
+
 def shown(text: str) -> tuple[str, bool]:
     """A note's words as a reply may hold them: key-shaped runs masked, and whether any was (SPEC 3)."""
     masked = secrets.redact(text)

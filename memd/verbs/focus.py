@@ -11,7 +11,7 @@ import anyio.to_thread
 from memd import note, paths
 from memd.errors import MemdError
 from memd.focus import Block, Shelf, render, render_index
-from memd.live import Library, LiveSession, LiveStore, Place
+from memd.live import Library, LiveSession, LiveStore, Place, feed
 from memd.live.sessions import key_of
 from memd.live.shelves import last_used, shelf_of
 from memd.note import Scope
@@ -117,4 +117,6 @@ async def index(call: Call, params: IndexParams) -> IndexReply:
     made = await anyio.to_thread.run_sync(
         render_index, shelves, lambda scope, name: last_used(usage[scope], name), params.max_bytes
     )
+    if made.dropped:
+        call.library.feed.publish(feed.index_truncated(place.repo, made.dropped, params.session))
     return IndexReply(text=made.text, fenced=made.fenced, dropped=made.dropped, redacted=made.redacted)

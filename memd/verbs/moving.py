@@ -4,6 +4,7 @@ SPEC section 7.
 """
 
 import difflib
+import re
 
 from memd import note
 from memd.errors import NotFound, Refused
@@ -37,10 +38,13 @@ async def diff(call: Call, params: DiffParams) -> DiffReply:
 
 def unified(old: str, new: str, old_name: str, new_name: str) -> str:
     """The unified diff of two texts; a last line without a line end says so, as diff does."""
-    lines = difflib.unified_diff(
-        old.splitlines(keepends=True), new.splitlines(keepends=True), old_name[:19], new_name[:19]
-    )
+    lines = difflib.unified_diff(in_lines(old), in_lines(new), old_name[:19], new_name[:19])
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def in_lines(text: str) -> list[str]:
+    """A text's lines with their ends: only a line feed ends one, as in the file."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 async def restore(call: Call, params: RestoreParams) -> RestoreReply:

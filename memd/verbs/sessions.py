@@ -11,7 +11,7 @@ from msgspec import UnsetType
 from memd import paths
 from memd.config import Config
 from memd.errors import MemdError, NotFound, Refused, Unreadable
-from memd.live import LiveSession, Place
+from memd.live import LiveSession, Place, feed
 from memd.live.sessions import key_of
 from memd.protocol import (
     SessionEndParams,
@@ -38,6 +38,7 @@ async def start(call: Call, params: SessionStartParams) -> SessionStartReply:
         return SessionStartReply(lines=(), saves_left=0)
     place = call.library.place(params.cwd)
     lines += await catch_up(call, place, count=fresh)
+    call.library.feed.publish(feed.session_started(place.repo, params.session, lines))
     block = live.state.block
     return SessionStartReply(
         lines=tuple(lines),

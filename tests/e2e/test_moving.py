@@ -207,6 +207,33 @@ def test_import_can_be_looked_at_first_and_taken_back(daemon: Daemon, kept: Path
     assert daemon.call("memory.read", name="one")["text"] == "what was here"
 
 
+def test_import_into_a_repository_without_a_store_can_be_looked_at_first(daemon: Daemon, kept: Path) -> None:
+    looked = daemon.call("memory.import", dir=str(kept), dry_run=True)
+    assert not daemon.store.exists()
+    assert looked["imported"] == daemon.call("memory.import", dir=str(kept))["imported"]
+
+
+def test_a_name_that_is_not_utf8_spoils_no_import_and_no_list_of_stores(daemon: Daemon, kept: Path) -> None:
+    odd = os.fsencode(kept) + b"/odd-\xff.md"
+    Path(os.fsdecode(odd)).write_text("words\n")
+    daemon.save("one")
+    Path(os.fsdecode(os.fsencode(daemon.home) + b"/projects/--odd-\xff--/memory")).mkdir(parents=True)
+    reply = daemon.call("memory.import", dir=str(kept))
+    assert "odd-\\udcff.md" in {row["file"] for row in reply["skipped"]}
+    assert "two_b" in reply["imported"]
+    with daemon.connect() as connection:
+        keys = [row.get("key") for row in connection.call("store.list")["stores"]]
+    assert "--odd-\\udcff--" in keys
+
+
+def test_diff_splits_lines_where_the_file_does(daemon: Daemon) -> None:
+    daemon.save("note", "one\x0cstill one\u2028and on\ntwo")
+    daemon.save("note", "one\x0cstill one\u2028and on\nthree")
+    diff = daemon.call("memory.diff", name="note")["diff"]
+    assert "No newline" not in diff
+    assert [line for line in diff.split("\n") if line[:1] in ("+", "-")][2:] == ["-two", "+three"]
+
+
 def test_import_in_pages_is_the_import_in_one(daemon: Daemon, kept: Path) -> None:
     imported: list[str] = []
     after: str | None = None

@@ -356,6 +356,19 @@ def test_a_session_file_holds_no_note_text_but_its_block(daemon: Daemon) -> None
     assert kernel.start(resumed=True)["saves_left"] == 2
 
 
+def test_a_start_and_a_cut_index_are_told_to_whoever_listens(daemon: Daemon) -> None:
+    for number in range(20):
+        daemon.save(f"n{number:02}")
+    kernel = Kernel(daemon, "s")
+    with daemon.connect() as connection, connection.activity(timeout=20) as events:
+        lines = kernel.start()["lines"]
+        started = next(events)
+        assert (started["event"], started["session"], started["line"]) == ("session_start", "s", "\n".join(lines))
+        dropped = kernel.call("memory.index", max_bytes=300)["dropped"]
+        cut = next(events)
+        assert (cut["event"], cut["telemetry"]) == ("memory_index_truncated", {"droppedCount": dropped})
+
+
 def test_the_index_names_what_it_left_out(daemon: Daemon) -> None:
     for number in range(30):
         daemon.save(f"n{number:02}", description=f"The hook of note {number}")
