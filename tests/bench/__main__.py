@@ -2,8 +2,8 @@
 
     python -m tests.bench [--quick] [--json FILE] [--dir DIR] [NAME…]
 
-Names are those of the modules: saving, roundtrip, search, starting; all of them without a name. `--quick` takes
-small sizes: the plumbing is tried, the figures mean little and are not judged. Otherwise it exits 1 when one is
+Names are those of the modules: saving, roundtrip, search, focus, starting; all of them without a name. `--quick`
+takes small sizes: the plumbing is tried, the figures mean little and are not judged. Otherwise it exits 1 when one is
 not within its bound. `--json -` writes the JSON instead of the table. `--dir` is where the stores that are
 written to are made, `/var/tmp` by default: never a file system in memory. On a machine that does something else
 the ratios still hold more or less, since floor and figure wait alike; the load average is told with them. A run
@@ -23,7 +23,7 @@ from typing import Any
 from . import rows
 from .house import PLACE
 
-BENCHES = ("saving", "roundtrip", "search", "starting")
+BENCHES = ("saving", "roundtrip", "search", "focus", "starting")
 """In the order they are run: saves first, since a file system may remember what was deleted before."""
 
 _ON_DISK = frozenset({"saving", "starting"})
