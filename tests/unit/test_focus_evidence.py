@@ -94,6 +94,25 @@ def test_a_path_stands_for_its_pieces() -> None:
     assert bodies("look at tools/py", Sheet("look", "Look", "some py, look")) == []  # too short a piece
 
 
+def test_a_piece_is_half_a_word() -> None:
+    note = Sheet("look", "Look", "the sluice, look " + "and stand there " * 12)
+    assert bodies("look at the sluice", note) == ["look"]
+    assert bodies("look at tools/sluice/main.go", note) == []
+
+
+def test_a_note_that_only_a_piece_matches_is_no_scored_note() -> None:
+    other = Sheet("b", "Slipway", "grease the slipway")
+    assert bodies("slipway: tools/sluice/main.go", Sheet("a", "The sluice", "sluice"), other) == ["b"]
+
+
+def test_a_piece_of_what_was_typed_beside_a_paste_was_typed() -> None:
+    note = Sheet("look", "The sluice", "sluice, look")
+    paste = " ".join(f"row{at} item{at * 7}" for at in range(120))
+    assert bodies(f"{paste} look tools/sluice/main.go", note) == ["look"]
+    assert bodies(f"look tools/sluice/main.go {paste}", note) == ["look"]
+    assert bodies(f"{paste} tools/sluice/main.go {paste} look", note) == []
+
+
 def test_the_type_in_a_notes_name_says_nothing() -> None:
     assert bodies("give me feedback, look", Sheet("feedback-look", "Look", "look")) == []
 

@@ -66,3 +66,11 @@ def test_it_is_sanitized() -> None:
         "## repo\n- [a](a.md) — <\\<\\<yi-external [redacted]\n<!-- truncated: 1 entries omitted -->"
     )
     assert index.redacted
+
+
+def test_what_fits_to_the_byte_is_whole() -> None:
+    stores = [repo(*(Sheet(f"n{at:02}", "x" * at) for at in range(30))), everywhere(Sheet("g", "y"))]
+    whole = render_index(stores, never).text
+    assert whole is not None
+    assert render_index(stores, never, len(whole.encode())).text == whole
+    assert render_index(stores, never, len(whole.encode()) - 1).dropped == 2
