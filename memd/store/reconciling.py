@@ -17,17 +17,18 @@ from memd.store.state import read_entry, settled_stamp
 BY_RECOVERY = Author(by="recovery")
 
 
-def reconcile(plan: Plan, request: Reconcile, settle_s: float, *, opening: bool = False) -> Reconciled:
+def reconcile(plan: Plan, request: Reconcile, settle_s: float, begun: Collection[str] | None = None) -> Reconciled:
     """Plan one reconcile over every note. Errors: none of its own; what cannot be read stays as it is.
 
-    What the plan is about to write already stands. At `opening`, a live head with neither file nor object is what
-    a crash inside forget left, and is journaled as one.
+    What the plan is about to write already stands. At opening, and after a failed write, `begun` is not None but
+    the names that this process had begun to remove: of those, and of a live head with neither file nor object, a
+    forget was cut short; it is finished.
     """
     plan.scanned_ns = plan.state.changed_ns()
     seen = plan.state.scan()
     gone = note_missing(plan, seen)
-    if opening:
-        gone = recover_forgets(plan, gone)
+    if begun is not None:
+        gone = recover_forgets(plan, gone, begun)
     suspended = not request.accept and settle.guard(
         missing=len(gone),
         live=plan.heads.live_count,
@@ -39,7 +40,7 @@ def reconcile(plan: Plan, request: Reconcile, settle_s: float, *, opening: bool 
     adopted, edited, waits = take_seen(plan, seen, settle_s)
     forgotten = [] if suspended else forget_gone(plan, gone, settle_s, waits, at_once=request.accept)
     rows.mend(plan)
-    mend_counts(plan, lower=opening)
+    mend_counts(plan, lower=begun is not None)
     plan.behind = False
     return Reconciled(
         adopted=tuple(adopted),
@@ -71,8 +72,8 @@ def set_gone(plan: Plan, seen: dict[str, Seen], keep: Collection[str]) -> None:
             plan.changes[name] = Change(name, *read_entry(name, raw, None, 0))
 
 
-def recover_forgets(plan: Plan, gone: list[str]) -> list[str]:
-    """Finish the forgets a crash cut short; the names that are missing for another reason.
+def recover_forgets(plan: Plan, gone: list[str], begun: Collection[str]) -> list[str]:
+    """Finish the forgets that were cut short; the names that are missing for another reason.
 
     A forget leaves the directory of the objects where it is: with that gone too, something else happened.
     """
@@ -81,7 +82,7 @@ def recover_forgets(plan: Plan, gone: list[str]) -> list[str]:
     left = []
     for name in gone:
         head = plan.head_hash(name)
-        if head is not None and plan.state.read_object(head) is None:
+        if name in begun or (head is not None and plan.state.read_object(head) is None):
             plan.drop(name, BY_RECOVERY)
         else:
             left.append(name)

@@ -88,6 +88,7 @@ class Store:
         self._untold: dict[str, Change] = {}
         self._journaled: list[Journaled] = []
         self._frees_first = False
+        self._removing: set[str] = set()
 
     # -- opening ---------------------------------------------------------------------------------------------
 
@@ -113,10 +114,11 @@ class Store:
 
     def _load(self) -> Reconciled:
         """Read everything, sweep and reconcile, under the lock; what was taken in."""
+        begun = self._removing
         self._read()
         self._claim()
         sweep.sweep(self.state)
-        return self._carry(lambda plan: reconciling.reconcile(plan, Reconcile(), self.settle_s, opening=True))
+        return self._carry(lambda plan: reconciling.reconcile(plan, Reconcile(), self.settle_s, begun))
 
     def _read(self) -> None:
         """Read everything as it stands; what went since the last time is a change too."""
@@ -160,28 +162,35 @@ class Store:
         except MemdError as error:
             outcomes += [error] * (len(batch) - len(outcomes))
         except OSError as error:
+            begun = self._removing
             self.reload()
             rest = batch[len(outcomes) :]
             if error.errno in _FULL and any(isinstance(request, Forget) for request in rest):
-                outcomes += self._forget_on_full_disk(rest, storage(error))
+                outcomes += self._forget_when_full(rest, begun, storage(error))
             outcomes += [storage(error)] * (len(batch) - len(outcomes))
         return self._committed(outcomes)
 
-    def _forget_on_full_disk(self, batch: Sequence[Request], full: Storage) -> list[Outcome | MemdError]:
+    def _forget_when_full(
+        self, batch: Sequence[Request], begun: set[str], full: Storage
+    ) -> list[Outcome | MemdError]:
         """Carry a batch's forgets out, in the room the reserve leaves or else in what they free themselves.
 
         All else waits for a disk that has room.
         """
         self._frees_first = self.reserve is None or not self.reserve.give_up()
         try:
-            return self._forget_alone(batch, full)
+            return self._forget_alone(batch, begun, full)
         finally:
             self._frees_first = False
 
-    def _forget_alone(self, batch: Sequence[Request], full: Storage) -> list[Outcome | MemdError]:
-        """The outcome of each of the batch's forgets, and `full` for all else."""
+    def _forget_alone(self, batch: Sequence[Request], begun: set[str], full: Storage) -> list[Outcome | MemdError]:
+        """The outcome of each of the batch's forgets, and `full` for all else.
+
+        So it is for a note that the first try had `begun` to remove and that is gone since: nobody was told.
+        """
         forgotten: list[Outcome | MemdError] = []
-        forgets = [request for request in batch if isinstance(request, Forget)]
+        gone = {name for name in begun if not self.state.heads.is_live(name)}
+        forgets = [request for request in batch if isinstance(request, Forget) and request.name not in gone]
         try:
             with self._locked():
                 self._commit(forgets, forgotten)
@@ -190,8 +199,8 @@ class Store:
         except OSError as error:
             self.reload()
             forgotten += [storage(error)] * (len(forgets) - len(forgotten))
-        answers = iter(forgotten)
-        return [next(answers) if isinstance(request, Forget) else full for request in batch]
+        answers = dict(zip(map(id, forgets), forgotten, strict=True))
+        return [answers.get(id(request), full) for request in batch]
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -249,11 +258,13 @@ class Store:
         """Write a plan; False when someone else wrote meanwhile and it was given up."""
         plan.frees_first = self._frees_first
         self.loaded = False  # whatever stops the writing half-way: the disk has to be read again
+        self._removing = {name for name, raw in plan.files.items() if raw is None}
         try:
             changes = write.carry_out(plan)
         except write.InterferenceError:
             return False
         self.loaded = True
+        self._removing = set()
         self._untold.update({change.name: change for change in changes})
         self._journaled += plan.journaled
         if plan.records and self.reserve is not None:
@@ -359,12 +370,8 @@ class Store:
 
     def preview(self, request: Request) -> Outcome:
         """What a request would do now, doing nothing. Errors: whatever would refuse it."""
-        held = self.state.heads.live_count
-        if not self.directory.is_dir() and (held or not makes_store(request)):
-            outcome = nowhere(request, held)
-            if isinstance(outcome, MemdError):
-                raise outcome
-            return outcome
+        if not self.directory.is_dir():
+            return self._preview_nowhere(request)
 
         def look(state: State) -> Outcome:
             plan = Plan(state, self.clock())
@@ -375,6 +382,16 @@ class Store:
         with self._looking():
             self.state.read_journal()
             return look(self.state)
+
+    def _preview_nowhere(self, request: Request) -> Outcome:
+        """What a request would do where there is no directory yet, or none any more."""
+        held = self.state.heads.live_count
+        if makes_store(request) and not held:
+            return plan_request(Plan(self.state, self.clock()), request, self.settle_s)
+        outcome = nowhere(request, held)
+        if isinstance(outcome, MemdError):
+            raise outcome
+        return outcome
 
     def _inspect(self, look: Callable[[State], T], nowhere: T) -> T:
         """What `look` finds in the state, caught up with the journal and held still by the lock if it can be had.

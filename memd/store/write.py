@@ -31,6 +31,8 @@ def carry_out(plan: Plan) -> list[Change]:
     """
     state, disk = plan.state, plan.state.disk
     known = plan.is_scanned()
+    if plan.records and state.journal_stamp is None:
+        begin_journal(state)
     if plan.records and state.torn:
         set_torn_aside(state)
     if plan.frees_first:
@@ -110,9 +112,6 @@ def put_in_place(plan: Plan, written: Written) -> None:
         disk.replace(staged.path, state.object_path(version))
     if written.objects and plan.keeps_old_text:
         disk.sync_dir(state.objects)
-    new_journal = bool(plan.records) and state.journal_stamp is None
-    if new_journal:
-        disk.append(state.journal, b"")
     if not is_foreseen(plan, written):
         withdraw(plan, written)
         raise InterferenceError
@@ -127,7 +126,7 @@ def put_in_place(plan: Plan, written: Written) -> None:
         if own is not None:
             disk.replace(own[0].path, file.cached.path)
             file.wrote(own[1])
-    changed = [directory] if plan.files or any(written.own) or new_journal else []
+    changed = [directory] if plan.files or any(written.own) else []
     disk.sync_dir(*([state.objects] if written.objects else []), *changed)
 
 
@@ -162,6 +161,12 @@ def remove_objects(plan: Plan) -> None:
         disk.remove(state.object_path(version))
     if plan.purged and disk.stat(state.objects) is not None:
         disk.sync_dir(state.objects)
+
+
+def begin_journal(state: State) -> None:
+    """Make the journal, durable under its name, before any object: without one no leftover is known for one."""
+    state.disk.append(state.journal, b"")
+    state.disk.sync_dir(state.directory)
 
 
 def set_torn_aside(state: State) -> None:

@@ -73,6 +73,8 @@ def test_the_first_save_makes_its_names_durable_before_it_writes_the_journal(roo
     assert log.calls == [
         "mkdir store",
         f"fsync {room.name}",
+        "fsync ops.jsonl",
+        "fsync store",
         "mkdir objects",
         "fsync store",
         "fsync staged objects",
@@ -80,7 +82,6 @@ def test_the_first_save_makes_its_names_durable_before_it_writes_the_journal(roo
         "fsync staged store",
         "fsync staged store",
         "rename object",
-        "fsync ops.jsonl",
         "rename alpha.md",
         "rename MEMORY.md",
         "rename usage.json",

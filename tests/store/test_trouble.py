@@ -1,12 +1,14 @@
 """What a store does after trouble it cannot name. Law: it trusts nothing it has not read since."""
 
+import errno
 from pathlib import Path
 
 import pytest
 
-from memd.store import Reconcile, Request
-from support.disks import FastDisk
-from support.stores import Kept, check_invariants, forget, opened, save
+from memd.errors import Storage
+from memd.store import Forgotten, Reconcile, Request
+from support.disks import WRITING, FailingDisk, FastDisk
+from support.stores import Kept, check_invariants, forget, holding, opened, save, standing
 
 
 class BugError(Exception):
@@ -52,3 +54,28 @@ def goes_on(kept: Kept) -> None:
     check_invariants(kept.directory)
     assert kept.store.verify() == ()
     assert kept.entries.keys() == {path.stem for path in kept.directory.glob("*.md")} - {"MEMORY"}
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
+def test_forgets_of_a_whole_store_that_fail_half_way_do_not_suspend_it(error: int, room: Path) -> None:
+    names = ("alpha", "beta", "gamma")
+    for number in range(1, 200):
+        kept = opened(room / str(number))
+        kept.commit(*(save(name, f"The words of {name}.") for name in names))
+        disk = FailingDisk(error, calls=WRITING)
+        kept.use(disk)
+        disk.arm(number)
+        outcomes = kept.commit(*map(forget, names))
+        if not disk.fired:
+            return
+        for name, outcome in zip(names, outcomes, strict=True):
+            assert isinstance(outcome, Forgotten | Storage), "what was there is not answered as not found"
+            if isinstance(outcome, Forgotten) or name not in kept.entries:
+                assert holding(kept.directory, f"words of {name}.".encode()) == []
+        kept.do(Reconcile())
+        assert not kept.store.state.suspended
+        assert kept.entries.keys() == standing(kept.directory).keys()
+        check_invariants(kept.directory)
+        kept.saved("delta", "The store goes on.")
+        assert kept.store.verify() == ()
+    raise AssertionError

@@ -168,7 +168,9 @@ class PowerCutDisk(CrashingDisk):
         found = {}
         for path in directory.iterdir():
             self._held.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-            found[path.name] = path.stat().st_ino
+            inode = found[path.name] = path.stat().st_ino
+            if path.is_dir():
+                self.entries.setdefault(inode, {})
         return found
 
     def _restore(self, inode: int, path: Path) -> None:
