@@ -1,6 +1,7 @@
 """What a command works with. Law: it reaches the daemon, the outputs and the person through its `Ctl` only.
 
-A person works on both stores of a directory: every call of a `memory.*` verb carries `cwd` (SPEC section 7).
+A person works on both stores of a directory: a call that names a place carries `cwd`. Under `MEMD_SESSION` an agent
+types, and it carries `session`, which is started when the daemon does not know it (SPEC sections 7 and 14).
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from memd_client.errors import NotFound
 TYPE_CHECKING = False  # the real one would import typing, 2 ms
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
+
+    from memd_client.session import Session
 
 SCOPES = ("repo", "global")
 EVERY = (1 << 53) - 1
@@ -55,6 +58,7 @@ class Ctl:
         self.is_json = is_json
         self.may_start = may_start
         self._connection: memd_client.Connection | None = None
+        self._session: Session | None = None
 
     def __enter__(self) -> Ctl:
         return self
@@ -63,8 +67,18 @@ class Ctl:
         self.hang_up()
 
     def memory(self, verb: str, **params: object) -> dict[str, Any]:
-        """The reply of `memory.<verb>` on this directory's stores. Raises the client's errors and `Usage`."""
-        return self.call(f"memory.{verb}", {"cwd": self.cwd(), **params})
+        """The reply of `memory.<verb>` on the stores of the place. Raises the client's errors and `Usage`."""
+        return self.placed(f"memory.{verb}", **params)
+
+    def placed(self, method: str, **params: object) -> dict[str, Any]:
+        """The reply of `method` in the session of `MEMD_SESSION`, else on this directory's stores."""
+        if not os.environ.get("MEMD_SESSION"):
+            return self.call(method, {"cwd": self.cwd(), **params})
+        if self._session is None:
+            from memd_client.session import of_environment  # a person does without
+
+            self._session = of_environment(os.environ, self.call, self.cwd)
+        return self._session.call(method, params)
 
     def note(self, verb: str, name: str, **params: object) -> dict[str, Any]:
         """The reply of `memory.<verb>` on the note `name`; an error that there is none says what to try."""

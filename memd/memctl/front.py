@@ -29,6 +29,8 @@ COMMANDS = {
     "list": "the notes of both stores; also without a command",
     "show": "one note's exact text, now or at a version",
     "search": "every note that shares a word, best first",
+    "focus": "the block of notes that a prompt earns",
+    "index": "a row for every note, as a prompt may carry it",
     "save": "save a note from a file or standard input",
     "forget": "delete a note and every version of it, after asking",
     "rename": "give a note another name",

@@ -225,15 +225,9 @@ class Caller:
         return self._session
 
 
-def of_environment(env: Mapping[str, str], ask: Ask, directory: Callable[[], str]) -> Session | None:
-    """The session that `MEMD_SESSION` names, of depth `MEMD_DEPTH`; None where it names none.
-
-    Raises `InvalidParams` for a depth that is none.
-    """
-    name = env.get("MEMD_SESSION")
-    if not name:
-        return None
-    return Session(ask, {"session": name, "depth": _depth(env)}, directory, is_host_s=True)
+def of_environment(env: Mapping[str, str], ask: Ask, directory: Callable[[], str]) -> Session:
+    """The session that `MEMD_SESSION` names, `MEMD_DEPTH` deep. Raises `InvalidParams` for a depth that is none."""
+    return Session(ask, {"session": env["MEMD_SESSION"], "depth": _depth(env)}, directory, is_host_s=True)
 
 
 def own_id() -> str:

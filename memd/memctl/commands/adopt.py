@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
 from memd.memctl import preview
-from memd.memctl.ctl import Ctl
+from memd.memctl.ctl import Ctl, given
 from memd.memctl.exits import FINDING, OK, Usage
 from memd.memctl.terminal import BOLD, Cell
 from memd_client.errors import NotFound
@@ -67,7 +67,7 @@ def _agreed(ctl: Ctl, key: str) -> bool:
 def _adopted(ctl: Ctl, key: str, *, dry_run: bool) -> dict[str, Any]:
     """What an adoption does, or would. An error that there is no such store says how to find one."""
     try:
-        return ctl.call("store.adopt", {"cwd": ctl.cwd(), "key": key} | ({"dry_run": True} if dry_run else {}))
+        return ctl.placed("store.adopt", **given(key=key, dry_run=dry_run or None))
     except NotFound as error:
         error.add_note("try: memctl stores")
         raise

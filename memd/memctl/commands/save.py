@@ -13,15 +13,12 @@ from argparse import ArgumentParser, Namespace
 
 from memd.memctl.arguments import NOTE_TYPES, expectation, pair
 from memd.memctl.ctl import Ctl, given
-from memd.memctl.exits import OK, REFUSED, Stop, Usage
+from memd.memctl.exits import OK, Usage
+from memd.memctl.source import STDIN, text_of
 from memd.memctl.terminal import BOLD, DIM
 
 USAGE = "[FILE|-] [--name NAME] [--description LINE] [--type TYPE] [--field KEY=VALUE]… [--expect HASH]"
 WORDS = (0, 1)
-
-STDIN = "-"
-READ_MAX = 1 << 20
-"""Bytes read of a text; no request is longer."""
 
 
 def options(parser: ArgumentParser) -> None:
@@ -65,23 +62,4 @@ def _text(ctl: Ctl, options: Namespace, words: list[str]) -> str:
         if options.description is None:
             raise Usage("save needs a text: a FILE, standard input, or --description for a note without a body")
         return ""
-    source = words[0] if words else STDIN
-    shown = "standard input" if source == STDIN else source
-    try:
-        raw = _read(ctl, source)
-    except OSError as error:
-        raise Usage(f"{shown}: {error.strerror}") from None
-    if len(raw) > READ_MAX:
-        raise Stop(REFUSED, f"{shown}: over {READ_MAX:,} bytes; a note's body holds 8,192")
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        raise Stop(REFUSED, f"{shown}: not UTF-8 at byte {error.start + 1}") from None
-
-
-def _read(ctl: Ctl, source: str) -> bytes:
-    """The bytes of a source, at most one more than a text may have. Raises OSError."""
-    if source != STDIN:
-        with ctl.open(source) as file:
-            return file.read(READ_MAX + 1)
-    return b"" if sys.stdin is None else sys.stdin.buffer.read(READ_MAX + 1)
+    return text_of(ctl, words[0] if words else STDIN, "a note's body holds 8,192")
