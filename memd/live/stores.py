@@ -130,27 +130,31 @@ class LiveStore:
         self.waiting = [waiter for waiter in self.waiting if waiter not in taken]
         requests = [waiter.request for waiter in batch]
         with anyio.CancelScope(shield=True):
-            committed = await anyio.to_thread.run_sync(self.store.commit, requests)
-        self.apply(committed)
+            committed, index = await anyio.to_thread.run_sync(self._indexed, partial(self.store.commit, requests))
+        self.apply(committed, index)
         for waiter, outcome in zip(batch, committed.outcomes, strict=True):
             waiter.outcome = outcome
 
-    def apply(self, committed: Committed) -> None:
-        """Take a commit's changes over into what readers see. No await here, ever."""
-        put: dict[str, list[str]] = {}
-        gone: list[str] = []
+    def _indexed(self, commit: Callable[[], Committed]) -> tuple[Committed, Snapshot]:
+        """What a commit did, and the index with it; blocking, for whoever holds the lock: it takes seconds for
+        100,000 notes, and nobody else may wait for that.
+        """
+        committed = commit()
+        return committed, index_with(self.index, committed)
+
+    def apply(self, committed: Committed, index: Snapshot | None = None) -> None:
+        """Take a commit's changes over into what readers see, with the index that was made of them if it was.
+
+        No await here, ever.
+        """
         for change in committed.changes:
             if change.entry is None:
                 self.entries.pop(change.name, None)
-                gone.append(change.name)
                 if self.has_forgotten(change.name):
                     self.forgotten.add(change.name)
                 continue
             self.entries[change.name] = change.entry
-            if change.tokens is not None:
-                put[change.name] = change.tokens
-        if put or gone:
-            self.index = self.index.replace(put, gone)
+        self.index = index_with(self.index, committed) if index is None else index
         self.view = committed.view
         self.opened = self.opened or bool(self.entries) or self.view.journal is not None
         if committed.journaled and self._tell is not None:
@@ -196,8 +200,8 @@ class LiveStore:
 
     async def _open(self) -> None:
         with anyio.CancelScope(shield=True):
-            committed = await anyio.to_thread.run_sync(self.store.open)
-        self.apply(committed)
+            committed, index = await anyio.to_thread.run_sync(self._indexed, self.store.open)
+        self.apply(committed, index)
 
     async def reconcile(self, *, accept: bool = False) -> Reconciled:
         """Take in what differs, now."""
@@ -279,3 +283,10 @@ class LiveStore:
     async def version(self, name: str, content_hash: str) -> bytes:
         """One version's text. Errors: NotFound when the note has no such version or its object is gone."""
         return await self.inspect(partial(self.store.read_version, name, content_hash))
+
+
+def index_with(index: Snapshot, committed: Committed) -> Snapshot:
+    """An index with what a commit changed."""
+    put = {change.name: change.tokens for change in committed.changes if change.tokens is not None}
+    gone = [change.name for change in committed.changes if change.entry is None]
+    return index.replace(put, gone) if put or gone else index

@@ -223,13 +223,17 @@ class State:
         return raw if journal.content_hash(raw) == content_hash else None
 
     def load_notes(self) -> Iterator[Change]:
-        """Read every note into a fresh state, yielding each."""
+        """Read every note into a fresh state, yielding each.
+
+        Words are shared among the notes: all of them are held until they are indexed.
+        """
+        words: dict[str, str] = {}
         self.scanned_ns = self.changed_ns()
         for name in self.scan():
             read = self.try_note(name)
             if read is not None:
                 self.set_entry(read.entry)
-                yield Change(name, read.entry, read.tokens)
+                yield Change(name, read.entry, [words.setdefault(word, word) for word in read.tokens])
 
 
 def _if_readable(cached: Cached[T]) -> T | None:

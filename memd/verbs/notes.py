@@ -66,10 +66,12 @@ def near(stores: list[LiveStore], mine: LiveStore, entry: Entry) -> Iterator[str
     """A warning for each note whose hook nearly repeats this one's, in any open store (SPEC 3, "beyond").
 
     The save is durable by now: nothing here waits or fails. Such a note shares most of the hook's words, so it is
-    among the first that a search for them finds.
+    among the first that a search for them finds. Hooks are compared before files are looked at: few are near.
     """
-    for store, other in ranking.Ranked(stores, entry.hook).served(NEAR_LOOKED_AT):
+    for store, other in ranking.Ranked(stores, entry.hook).known(NEAR_LOOKED_AT):
         if (store, other.name) == (mine, entry.name) or jaccard(entry.hook, other.hook) < NEAR:
+            continue
+        if not store.serves(other):
             continue
         yield f"nearly the same hook as {other.name} ({store.scope}); update one note instead of keeping two"
 
