@@ -22,8 +22,8 @@ from memd.fs import Stamp
 from memd.note import Scope
 from memd.store import (
     JOURNAL,
+    READER_WAIT_S,
     Committed,
-    Count,
     Entry,
     Journaled,
     Outcome,
@@ -32,6 +32,7 @@ from memd.store import (
     Request,
     Store,
     View,
+    is_readers,
 )
 
 T = TypeVar("T")
@@ -50,9 +51,9 @@ class Waiter:
         self.outcome: Outcome | MemdError | None = None
 
 
-def is_count(waiter: Waiter) -> bool:
-    """Whether a waiting request only counts a read."""
-    return isinstance(waiter.request, Count)
+def is_hurried(waiter: Waiter) -> bool:
+    """Whether a waiting request is a reader's, who gives up on the lock sooner than a write does."""
+    return is_readers(waiter.request)
 
 
 class Keepers(Protocol):
@@ -119,12 +120,12 @@ class LiveStore:
         return waiter.outcome
 
     async def _commit_waiting(self, first: Waiter) -> None:
-        """Commit what waits: everything, or what waits to be counted when that is all the lock's holder wants.
+        """Commit what waits: everything, or only what readers wait for when the lock's holder is one.
 
-        A read gives up on being counted long before a save gives up on the lock, and its commit, once begun,
-        cannot be given up: so it must not begin a save's.
+        A reader gives up long before a save gives up on the lock, and its commit, once begun, cannot be given up:
+        so it must not begin a save's.
         """
-        mine = [waiter for waiter in self.waiting if not isinstance(first.request, Count) or is_count(waiter)]
+        mine = [waiter for waiter in self.waiting if not is_hurried(first) or is_hurried(waiter)]
         batch = mine[:BATCH_MAX]
         taken = set(batch)
         self.waiting = [waiter for waiter in self.waiting if waiter not in taken]
@@ -173,6 +174,10 @@ class LiveStore:
         except MemdError:
             self.forgotten |= names
 
+    def keeps(self, name: str) -> bool:
+        """Whether the journal holds a note, whatever stands in its file's place."""
+        return self.store.state.heads.is_live(name)
+
     def has_forgotten(self, name: str) -> bool:
         """Whether the journal has forgotten a note and has it not again."""
         return self.store.state.heads.is_forgotten(name)
@@ -211,9 +216,12 @@ class LiveStore:
         return outcome
 
     async def try_reconcile(self) -> None:
-        """Take in what differs if the disk allows it; what was served before goes on being served."""
-        with suppress(MemdError):
-            await self.reconcile()
+        """Take in what differs if the disk allows it and nobody holds the lock for long, for a reader.
+
+        What was served before goes on being served.
+        """
+        with suppress(MemdError), anyio.move_on_after(READER_WAIT_S):
+            await self.write(Reconcile(patient=False))
 
     async def inspect(self, look: Callable[[], T]) -> T:
         """What a blocking look at the store finds, in a worker thread while no commit runs."""
@@ -237,6 +245,10 @@ class LiveStore:
     def serves(self, entry: Entry) -> bool:
         """Whether a note can be shown now: its file is there, or the store is suspended and serves its object."""
         return self.view.suspended or self.stamp(entry.name) is not None
+
+    def stands(self, name: str) -> bool:
+        """Whether anything at all stands at the note's path."""
+        return os.path.lexists(f"{self._root}/{name}.md")
 
     def stamp(self, name: str) -> Stamp | None:
         """What the note's file is now; None when there is none."""

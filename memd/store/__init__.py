@@ -37,10 +37,11 @@ from memd.store.model import (
     View,
 )
 from memd.store.state import JOURNAL
-from memd.store.store import Store
+from memd.store.store import READER_WAIT_S, Store, is_readers
 
 __all__ = [
     "JOURNAL",
+    "READER_WAIT_S",
     "Adopt",
     "Adopted",
     "Arrival",
@@ -73,4 +74,5 @@ __all__ = [
     "Take",
     "Taken",
     "View",
+    "is_readers",
 ]

@@ -144,9 +144,13 @@ class Leave(msgspec.Struct, frozen=True):
 
 
 class Reconcile(msgspec.Struct, frozen=True):
-    """Take in what differs from the journal (SPEC 5); `accept` carries out the deletions a guard holds back."""
+    """Take in what differs from the journal (SPEC 5); `accept` carries out the deletions a guard holds back.
+
+    One that is not `patient` is a reader's, who would rather be served what was known than wait for the lock.
+    """
 
     accept: bool = False
+    patient: bool = True
 
 
 class Rebuild(msgspec.Struct, frozen=True):

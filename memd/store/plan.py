@@ -218,12 +218,13 @@ class Plan:
     def twin(self, given: str, slug: str) -> str | None:
         """The note a given name means: the stem that equals it, else one that slugs to the same (SPEC 2)."""
         for candidate in (given, slug):
-            if self.stands(candidate):
+            if self.stands(candidate) or candidate in self.waiting:
                 return candidate
         alike = set(self.state.by_slug.get(slug, ()))
         alike.update(name for name, change in self.changes.items() if change.entry and change.entry.slug == slug)
         alike.update(name for name in self.missing if note.slug(name) == slug)
-        return min((name for name in alike if self.stands(name)), default=None)
+        standing = {name for name in alike if self.stands(name)}
+        return min(standing | {name for name in self.waiting if note.slug(name) == slug}, default=None)
 
 
 def refuse_blocked(name: str, blocked: Blocked | None) -> None:

@@ -15,6 +15,8 @@ from memd.store.plan import BY_HAND, Plan
 from memd.store.state import read_entry, settled_stamp
 
 BY_RECOVERY = Author(by="recovery")
+NEVER = -1
+"""The time of a look through the directory that has to be taken again."""
 
 
 def reconcile(plan: Plan, request: Reconcile, settle_s: float, begun: Collection[str] | None = None) -> Reconciled:
@@ -42,6 +44,8 @@ def reconcile(plan: Plan, request: Reconcile, settle_s: float, begun: Collection
     rows.mend(plan)
     mend_counts(plan, lower=begun is not None)
     plan.behind = False
+    if waits:
+        plan.scanned_ns = NEVER  # what waits changes nothing more in the directory: only another look finds it quiet
     return Reconciled(
         adopted=tuple(adopted),
         edited=tuple(edited),

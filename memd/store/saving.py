@@ -10,6 +10,7 @@ from memd import journal, note
 from memd.errors import Conflict, NotFound, Refused
 from memd.store.model import Count, Counted, CountSession, Forget, Forgotten, Save, Saved
 from memd.store.plan import Plan
+from memd.store.state import blocked_by
 
 
 def save(plan: Plan, request: Save) -> Saved:
@@ -27,16 +28,27 @@ def save(plan: Plan, request: Save) -> Saved:
 
 
 def forget(plan: Plan, request: Forget) -> Forgotten:
-    """Plan one forget. Errors: NotFound, Unreadable, Refused."""
-    if plan.take(request.name) is None and not plan.heads.is_live(request.name):
+    """Plan one forget. Errors: NotFound, Unreadable.
+
+    Where something that is no note stands in the note's place, that stays; the note's versions go all the same.
+    """
+    replaced = plan.heads.is_live(request.name) and is_blocked(plan, request.name)
+    if not replaced and plan.take(request.name) is None and not plan.heads.is_live(request.name):
         raise NotFound(f"no note is named {request.name}")
     listing, usage = plan.listing, plan.usage  # both must read, or nothing is removed
     versions = plan.heads.versions(request.name)
     removed = plan.drop(request.name, request.author)
-    plan.files[request.name] = None
+    if not replaced:
+        plan.files[request.name] = None
     plan.listing, plan.usage = listing.without(request.name), usage.without(request.name)
     texts = tuple(raw for version in removed if (raw := plan.version(version)) is not None)
     return Forgotten(request.name, plan.records[-1].hash, len(versions), sum(map(len, texts)), texts)
+
+
+def is_blocked(plan: Plan, name: str) -> bool:
+    """Whether something that is no note stands at a note's path."""
+    seen = plan.state.look(name)
+    return seen is not None and blocked_by(seen) is not None
 
 
 def count(plan: Plan, request: Count) -> Counted:

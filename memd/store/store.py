@@ -41,7 +41,9 @@ from memd.store.state import LISTING, LOCK, USAGE, State, read_entry
 T = TypeVar("T")
 
 COUNT_WAIT_S = 1.0
-"""How long a read waits to be counted."""
+"""How long a read waits to be counted, and a store for its lock when it is opened."""
+READER_WAIT_S = 0.3
+"""How long a reader waits for what changed behind memd's back to be taken in."""
 REPLANS = 8
 """How often a batch is planned again because someone else wrote between look and rename."""
 
@@ -95,14 +97,15 @@ class Store:
     def open(self) -> Committed:
         """Read the store, sweep what a crash left, take in what differs; every note, as changes.
 
-        Where the disk does not let memd write, the notes are read and served as they stand, and the next write
-        opens the store again. Errors: Busy, Unreadable, and Storage when they cannot be read either.
+        Where the disk does not let memd write, or another process has the lock, the notes are read and served as
+        they stand, and the next write opens the store again. Errors: Unreadable, and Storage when they cannot be
+        read either.
         """
         if self.directory.is_dir():
             try:
-                with self._locked():
+                with self._locked(min(COUNT_WAIT_S, self.lock_timeout)):
                     self._load()
-            except OSError:
+            except (Busy, OSError):
                 self._read_unlocked()
         return self._committed([])
 
@@ -333,7 +336,7 @@ class Store:
             raw = self.state.read_object(head.hash) if self.state.suspended and head is not None else None
             return None if raw is None else (raw, read_entry(name, raw, None, 0)[0])
         except OSError as error:
-            raise unreadable(f"{name}.md", error) from error
+            raise unread(name, error) from error
         return read.raw, read.entry
 
     def read_version(self, name: str, content_hash: str) -> bytes:
@@ -348,8 +351,14 @@ class Store:
         return raw
 
     def records(self) -> list[Record]:
-        """Every record of the journal, in append order. Errors: Busy, Unreadable, Storage."""
-        return self._inspect(lambda state: state.all_records(), [])
+        """Every record of the journal, in append order; no lock, since what is there does not change.
+
+        Errors: Unreadable, Storage.
+        """
+        try:
+            return self.state.all_records() if self.directory.is_dir() else []
+        except OSError as error:
+            raise storage(error) from error
 
     def check(self) -> tuple[Finding, ...]:
         """Every trouble of the store's files (SPEC 7). Errors: Busy, Unreadable, Storage."""
@@ -426,8 +435,10 @@ class Store:
 
     def _patience(self, batch: Sequence[Request]) -> float:
         """Seconds to wait for the lock: a read goes out uncounted rather than wait as long as a write (SPEC 7)."""
-        counts = all(isinstance(request, Count) for request in batch)
-        return min(COUNT_WAIT_S, self.lock_timeout) if counts else self.lock_timeout
+        if not all(map(is_readers, batch)):
+            return self.lock_timeout
+        looks = all(isinstance(request, Reconcile) for request in batch)
+        return min(READER_WAIT_S if looks else COUNT_WAIT_S, self.lock_timeout)
 
     @contextmanager
     def _locked(self, timeout: float | None = None) -> Iterator[None]:
@@ -438,6 +449,19 @@ class Store:
                 yield
         except LockTimeoutError:
             raise Busy(f"another process held the store's lock for {patience:g} s; try again") from None
+
+
+def is_readers(request: Request) -> bool:
+    """Whether a request is a reader's, who would rather be answered than wait for the lock."""
+    return isinstance(request, Count) or (isinstance(request, Reconcile) and not request.patient)
+
+
+def unread(name: str, error: OSError) -> MemdError:
+    """The error of a note's file that did not read: `storage` where the machine is at fault, not the file."""
+    try:
+        return unreadable(f"{name}.md", error)
+    except OSError:
+        return storage(error)
 
 
 def storage(error: OSError) -> Storage:

@@ -63,3 +63,13 @@ def find(stores: Sequence[LiveStore], name: str) -> tuple[LiveStore, Entry]:
     if found is None:
         raise NotFound("no note has that name, slug, label or hook; memory.search finds the nearest")
     return found
+
+
+def kept(stores: Sequence[LiveStore], name: str) -> tuple[LiveStore, str] | None:
+    """The store and stem of a note that the journals hold though its file is no note any more: a symlink, say."""
+    plain = name.removesuffix(note.SUFFIX)
+    for store in stores:
+        for stem in (name, plain, note.slug(plain)):
+            if store.keeps(stem) and store.stands(stem) and stem not in store.entries:
+                return store, stem
+    return None

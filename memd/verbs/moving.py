@@ -20,6 +20,7 @@ from memd.protocol import (
     RestoreReply,
 )
 from memd.store import Entry, Rename, Restore, Saved
+from memd.store.moving import new_name
 from memd.verbs import lookup
 from memd.verbs.call import Call, asked_hash, author, shown
 
@@ -50,8 +51,8 @@ def in_lines(text: str) -> list[str]:
 async def restore(call: Call, params: RestoreParams) -> RestoreReply:
     """`memory.restore`: an old version's exact bytes, as a save. Errors: NotFound, Suspended."""
     call.check_writable(params)
-    store, entry = exactly(await call.stores(params, params.scope), params.name)
     wanted = asked_hash("hash", params.hash)
+    store, entry = exactly(await call.stores(params, params.scope), params.name)
     async with call.one_save(params):
         saved = await call.write(store, Restore(entry.name, wanted, author(params, "restore")), Saved)
     hook, masked = shown(saved.entry.hook)
@@ -68,6 +69,7 @@ async def restore(call: Call, params: RestoreParams) -> RestoreReply:
 async def rename(call: Call, params: RenameParams) -> RenameReply:
     """`memory.rename`: a save under the new name and a forget of the old one, in one commit. Errors: NotFound."""
     call.check_writable(params)
+    new_name(params.to)
     store, entry = exactly(await call.stores(params, params.scope), params.name)
     async with call.one_save(params):
         saved = await call.write(store, Rename(entry.name, params.to, author(params, "rename")), Saved)

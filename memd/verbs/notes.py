@@ -133,13 +133,14 @@ async def count(call: Call, store: LiveStore, entry: Entry, reader: Author) -> t
 
 async def show(call: Call, params: ShowParams) -> ShowReply:
     """`memory.show`: one version's exact text; a person (`cwd`) sees it unmasked. Errors: NotFound, Unreadable."""
+    asked = None if params.hash is None else asked_hash("hash", params.hash)
     stores = await call.stores(params, params.scope)
     store, entry = lookup.find(stores, params.name)
-    if params.hash is None:
+    if asked is None:
         raw, entry = await store.current(entry)
         wanted = entry.hash
     else:
-        wanted = asked_hash("hash", params.hash)
+        wanted = asked
         raw = await store.version(entry.name, wanted)
     text = raw.decode(errors="replace")
     masked, was_masked = (text, False) if params.session is None else shown(text)
@@ -157,8 +158,8 @@ async def forget(call: Call, params: NameParams) -> ForgetReply:
     """`memory.forget`: the note, its row, its counts and every version only it held. Errors: NotFound."""
     call.check_writable(params)
     stores = await call.stores(params, params.scope)
-    store, entry = lookup.find(stores, params.name)
-    forgotten = await call.write(store, Forget(entry.name, author(params)), Forgotten)
+    store, stem = forgettable(stores, params.name)
+    forgotten = await call.write(store, Forget(stem, author(params)), Forgotten)
     left = await anyio.to_thread.run_sync(receipt.scan, call.library.home, forgotten.texts)
     return ForgetReply(
         name=forgotten.name,
@@ -166,3 +167,15 @@ async def forget(call: Call, params: NameParams) -> ForgetReply:
         receipt=Receipt(versions=forgotten.versions, bytes=forgotten.size, left=left),
         pointer=Pointer(op="forget", name=forgotten.name, scope=store.scope, hash=forgotten.hash),
     )
+
+
+def forgettable(stores: list[LiveStore], name: str) -> tuple[LiveStore, str]:
+    """The store and stem of the note to forget, one whose file is no note any more too. Errors: NotFound."""
+    try:
+        store, entry = lookup.find(stores, name)
+    except NotFound:
+        found = lookup.kept(stores, name)
+        if found is None:
+            raise
+        return found
+    return store, entry.name

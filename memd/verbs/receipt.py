@@ -52,9 +52,10 @@ def files(directory: Path, disk: Disk) -> Iterator[Path]:
 
 
 def traces(text: bytes) -> list[bytes]:
-    """What a copy of a text holds, whatever the format around it: its body's lines, in any order."""
-    body = note.parse("note", text).body
-    return [stripped.encode() for line in body.splitlines() if (stripped := line.strip())]
+    """What a copy of a text holds, whatever the format around it: its body's lines, in any order, or its hook."""
+    parsed = note.parse("note", text)
+    lines = (parsed.body or parsed.hook).splitlines()
+    return [stripped.encode() for line in lines if (stripped := line.strip())]
 
 
 def holds_any(disk: Disk, file: Path, wanted: Sequence[list[bytes]]) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from heapq import merge
 
+import anyio.to_thread
+
 from memd import note
 from memd.errors import NotFound, Unreadable
 from memd.journal import Record
@@ -89,7 +91,9 @@ async def log(call: Call, params: LogParams) -> LogReply:
     """
     stores = await call.stores(params)
     names = None if params.name is None else wanted_names(stores, params.name)
-    streams = [timed(store.scope, await store.inspect(store.store.records)) for store in stores if store.opened]
+    streams = [
+        timed(store.scope, await anyio.to_thread.run_sync(store.store.records)) for store in stores if store.opened
+    ]
     merged = [record for _, record in merge(*streams, key=lambda pair: pair[0])]
     kept = [record for record in reversed(merged) if is_wanted(record, names, params.since)]
     page = tuple(kept[: params.limit])

@@ -164,6 +164,12 @@ def test_row_17_the_receipt_names_an_editors_copy(daemon: Daemon) -> None:
     assert daemon.call("memory.forget", name="note")["receipt"]["left"] == [".note.md.swp"]
 
 
+def test_row_17_the_receipt_names_a_copy_of_a_note_without_a_body(daemon: Daemon) -> None:
+    reply = daemon.save("note", description="A hook that says it all, and nothing after it")
+    (daemon.store / "note.md~").write_text(daemon.call("memory.show", name="note")["markdown"])
+    assert daemon.call("memory.forget", name=reply["name"])["receipt"]["left"] == ["note.md~"]
+
+
 def test_row_18_clean_technical_notes_are_saved(daemon: Daemon) -> None:
     notes = [json.loads(line) for line in CLEAN.read_text().splitlines()]
     assert len(notes) == 200

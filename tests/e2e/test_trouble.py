@@ -186,6 +186,63 @@ def test_a_read_does_not_wait_for_the_lock_as_long_as_a_save(daemon: Daemon) -> 
     assert saving.result()["name"] == "other"
 
 
+def test_readers_do_not_wait_for_a_lock_that_somebody_holds(daemon: Daemon) -> None:
+    daemon.save("note", "words")
+    # Longer than the client waits for an answer: a reader that waits for the lock gets none.
+    configure(daemon, "lock_timeout_s = 60\n")
+    with lock_held(daemon.store):
+        assert daemon.found("words") == ["note"]
+        (daemon.store / "by-hand.md").write_text("# words, by hand\n")
+        assert daemon.found("words")
+        (daemon.store / "note.md").write_text("# words, changed by hand\n")
+        assert daemon.call("memory.read", name="note")["text"] == "# words, changed by hand"
+        assert "note" in daemon.names()
+        assert len(daemon.call("memory.log")["records"]) == 1
+    until(lambda: daemon.found("words") == ["by-hand", "note"])
+
+
+def test_a_file_that_was_not_quiet_yet_is_found_by_a_later_search(daemon: Daemon) -> None:
+    daemon.save("note", "words")
+    (daemon.store / "by-hand.md").write_text("# words, by hand\n")
+    daemon.found("words")
+    until(lambda: daemon.found("words") == ["by-hand", "note"], seconds=5)
+    (daemon.store / "by-hand.md").write_text("# other things, by hand\n")
+    daemon.found("words")
+    until(lambda: daemon.found("words") == ["note"], seconds=5)
+
+
+def test_a_twin_written_by_hand_a_moment_ago_is_updated(daemon: Daemon) -> None:
+    daemon.save("seed")
+    (daemon.store / "hand_two.md").write_text("# by hand\n")
+    reply = daemon.save("hand-two", "saved")
+    assert reply["name"] == "hand_two"
+    assert sorted(path.stem for path in daemon.store.glob("*.md")) == ["MEMORY", "hand_two", "seed"]
+    ops = [(record["op"], record["by"]) for record in daemon.call("memory.log", name="hand_two")["records"]]
+    assert ops == [("save", "cli"), ("adopt", "hand")]
+
+
+@pytest.mark.parametrize("what", ["symlink", "directory", "fifo", "huge"])
+def test_a_note_that_something_else_has_replaced_can_be_forgotten(daemon: Daemon, what: str) -> None:
+    daemon.save("note", "The only words of the note.")
+    path = daemon.store / "note.md"
+    path.unlink()
+    if what == "symlink":
+        path.symlink_to(daemon.root / "elsewhere")
+    elif what == "directory":
+        path.mkdir()
+    elif what == "fifo":
+        os.mkfifo(path)
+    else:
+        path.write_bytes(b"x" * (1 << 20) + b"y")
+    daemon.call("memory.reconcile")
+    assert daemon.call("memory.forget", name="note")["receipt"]["versions"] == 1
+    assert os.path.lexists(path)
+    texts = [file for file in daemon.home.rglob("*") if file.is_file() and b"only words" in file.read_bytes()]
+    assert texts == []
+    with pytest.raises(memd_client.NotFound):
+        daemon.call("memory.forget", name="note")
+
+
 def test_the_whole_store_taken_away_is_not_made_again(daemon: Daemon) -> None:
     for number in range(3):
         daemon.save(f"n{number}", "words")
