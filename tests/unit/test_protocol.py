@@ -22,7 +22,16 @@ DEFAULTS: dict[type[Params], tuple[dict[str, object], dict[str, object]]] = {
     protocol.ListParams: ({}, {"scope": None, "type": None, "limit": None, "offset": 0, "bodies": False}),
     protocol.LogParams: ({}, {"name": None, "limit": 50, "since": None}),
     protocol.ShowParams: ({"name": "a"}, {"hash": None, "scope": None}),
-    protocol.ReconcileParams: ({}, {"accept": False}),
+    protocol.DiffParams: ({"name": "a"}, {"from_": None, "to": None, "scope": None}),
+    protocol.RestoreParams: ({"name": "a", "hash": "b"}, {"scope": None}),
+    protocol.RenameParams: ({"name": "a", "to": "b"}, {"scope": None}),
+    protocol.MoveParams: ({"name": "a", "scope": "repo"}, {}),
+    protocol.ImportParams: ({"dir": "/a"}, {"dry_run": False, "limit": None, "after": None}),
+    protocol.StoreAdoptParams: ({"key": "a"}, {"dry_run": False}),
+    protocol.RebuildParams: ({}, {"dry_run": False}),
+    protocol.ReconcileParams: ({}, {"accept": False, "dry_run": False}),
+    protocol.FocusParams: ({"prompt": "a"}, {"dialect": "python", "abstain": True}),
+    protocol.IndexParams: ({}, {"max_bytes": 8_192}),
     protocol.PlaceParams: ({}, {}),
     protocol.HelloParams: ({}, {"client": None, "protocol": 1}),
     protocol.Params: ({}, {}),
@@ -107,6 +116,16 @@ def test_an_offset_is_0_or_more(kind: type[Any]) -> None:
     assert msgspec.convert({**HERE, **least, "offset": NUMBER_MAX}, kind).offset == NUMBER_MAX
 
 
+def test_a_session_id_is_one_of_spec_8() -> None:
+    for good in ("a", "A9", "a-b_c.d", "x" * 128):
+        assert msgspec.convert({"session": good}, protocol.SessionEndParams).session == good
+        assert msgspec.convert({"session": good}, PlaceParams).session == good
+    for bad in ("", "-a", "a-", ".a", "a/b", "a b", "é", "a\n", "x" * 129):
+        for kind in (protocol.SessionEndParams, PlaceParams):
+            with pytest.raises(msgspec.ValidationError, match=r"`\$\.session`"):
+                msgspec.convert({"session": bad}, kind)
+
+
 def test_expect_null_is_not_expect_left_out() -> None:
     save = {**HERE, "markdown": "a"}
     assert msgspec.convert(save, protocol.SaveParams).expect is msgspec.UNSET
@@ -164,6 +183,24 @@ FIELDS: dict[type[Reply], tuple[str, str]] = {
     protocol.LogRecord: ("at op name hash digest scope", "session by source_hash"),
     protocol.LogReply: ("records total", "notice"),
     protocol.ShowReply: ("name scope hash markdown current", "redacted"),
+    protocol.DiffReply: ("name scope from to diff", "redacted"),
+    protocol.RestoreReply: ("name description scope hash pointer", "redacted"),
+    protocol.RenameReply: ("name scope hash was was_scope pointer", ""),
+    protocol.Skipped: ("file reason", ""),
+    protocol.ImportReply: ("imported updated skipped total", "next"),
+    protocol.StoreRow: ("key scope notes origin_exists current", ""),
+    protocol.StoreListReply: ("stores", ""),
+    protocol.StoreAdoptReply: ("adopted renamed identical left", ""),
+    protocol.DiscoverReply: ("openrpc info methods components", ""),
+    protocol.SubscribeReply: ("subscribed", ""),
+    protocol.Telemetry: ("", "scope slug droppedCount"),
+    protocol.Activity: ("event line telemetry", "session scope saved pointer"),
+    protocol.FocusNote: ("name scope type score shown cut", ""),
+    protocol.FocusReply: ("text fenced notes total budget frozen", "redacted"),
+    protocol.IndexReply: ("text fenced dropped", "redacted"),
+    protocol.SessionStartReply: ("lines saves_left", "block"),
+    protocol.SessionUpdateReply: ("read_only", ""),
+    protocol.SessionEndReply: ("ended", ""),
     protocol.StoreStats: (
         "sessions notes saves reads saves_per_session reads_per_session unparsed",
         "",
@@ -203,8 +240,8 @@ def value_of(hint: object, *, some: bool) -> object:
         return _VALUES[hint]
     if isinstance(hint, type) and issubclass(hint, Reply):
         return reply_of(hint, some=some)
-    if get_origin(hint) is tuple:
-        return ()
+    if get_origin(hint) in (tuple, list, dict):
+        return {tuple: (), list: [], dict: {}}[get_origin(hint)]
     if get_origin(hint) is Literal:
         return get_args(hint)[0]
     assert isinstance(hint, UnionType), hint
