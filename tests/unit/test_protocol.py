@@ -240,8 +240,9 @@ def value_of(hint: object, *, some: bool) -> object:
         return _VALUES[hint]
     if isinstance(hint, type) and issubclass(hint, Reply):
         return reply_of(hint, some=some)
-    if get_origin(hint) in (tuple, list, dict):
-        return {tuple: (), list: [], dict: {}}[get_origin(hint)]
+    origin = get_origin(hint)
+    if origin is tuple or origin is list or origin is dict:
+        return origin()
     if get_origin(hint) is Literal:
         return get_args(hint)[0]
     assert isinstance(hint, UnionType), hint
