@@ -16,15 +16,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
 from memd import draft, paths
-from memd.store import Author, Save, Saved, Store
+from memd.errors import MemdError
+from memd.fs import Disk
+from memd.settle import SETTLE
+from memd.store import Author, Outcome, Request, Save, Store
 from memd_client import Connection
 
 PLACE = Path("/var/tmp")
@@ -67,12 +71,35 @@ def fields(chance: random.Random, name: str) -> dict[str, object]:
 
 def fill(store: Store, chance: random.Random, count: int) -> None:
     """Put so many notes into a store, `note-0` and so on."""
-    requests = list(saves(chance, "note", count))
-    for start in range(0, count, _BATCH):
-        outcomes = store.commit(requests[start : start + _BATCH]).outcomes
-        refused = [outcome for outcome in outcomes if not isinstance(outcome, Saved)]
+    committed(store, saves(chance, "note", count))
+
+
+def committed(store: Store, requests: Iterable[Request]) -> list[Outcome]:
+    """What many requests did to a store. RuntimeError for one that is refused."""
+    done: list[Outcome] = []
+    left = iter(requests)
+    while batch := list(islice(left, _BATCH)):
+        outcomes = store.commit(batch).outcomes
+        refused = [outcome for outcome in outcomes if isinstance(outcome, MemdError)]
         if refused:
-            raise RuntimeError(f"a note of the bench was refused: {refused[0]}")
+            raise RuntimeError(f"a request of the bench was refused: {refused[0]}")
+        done += [outcome for outcome in outcomes if not isinstance(outcome, MemdError)]
+    return done
+
+
+def note_files(chance: random.Random, count: int) -> Iterator[tuple[str, bytes]]:
+    """The names and texts of so many notes of 40 to 120 words, as a save writes them."""
+    for number in range(count):
+        name = f"note-{number}"
+        head = f'---\nname: {name}\ndescription: "{words(chance, 8)}"\ntype: project\n---\n\n'
+        yield name, f"{head}{words(chance, chance.randint(40, 120))}\n".encode()
+
+
+class Unsynced(Disk):
+    """A disk that waits for nothing: what a bench builds before it measures need not outlive a crash."""
+
+    def sync(self, fd: int, path: Path) -> None:
+        """Nothing."""
 
 
 class House:
@@ -93,6 +120,16 @@ class House:
         """Put so many notes into the repository's store. Not while a daemon runs here."""
         self.home.mkdir(mode=0o700)
         fill(Store(self.store, origin=self.repo), random.Random(1), count)
+
+    def strew(self, count: int) -> None:
+        """Put so many note files into the repository's store, by hand as it were; the first opening takes them in.
+
+        100,000 saves would write MEMORY.md and usage.json anew again and again. Not while a daemon runs here.
+        """
+        self.store.mkdir(mode=0o700, parents=True)
+        for name, text in note_files(random.Random(1), count):
+            (self.store / f"{name}.md").write_bytes(text)
+        Store(self.store, origin=self.repo, disk=Unsynced(), clock=lambda: time.time() + SETTLE).open()
 
     def spawn(self) -> subprocess.Popen[bytes]:
         """A daemon of this home, as a client would spawn it; it may not answer yet."""

@@ -3,7 +3,9 @@
 A save is four files staged and synced, two directories and a journal: `save.files` writes them in the order of
 SPEC section 4 one after the other and without memd, which is what the disk asks for by itself. Each kind of save
 is taken turn by turn with the floor: through the daemon by the blocking client, and in process by `Store.commit`.
-Then saves a second with 1, 8 and 32 clients, which send prepared lines from one process that does nothing else.
+Of a commit of many saves the rows tell what one of them takes, of the syncs of one what they take side by side,
+each beside the same one after the other. Then saves a second with 1, 8, 32 and 64 clients, which send prepared
+lines from one process that does nothing else.
 `python -m tests.bench saving` runs it alone.
 """
 
@@ -11,13 +13,14 @@ import os
 import random
 import selectors
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from memd import fs
 from memd.store import Save, Saved, Store
 
 from .house import PLACE, House, checked, fields, file_system, fill, ground, plot, saves, words
@@ -25,9 +28,12 @@ from .rows import Row, median, percentile, report, row
 
 TIMES = 12.0
 """How many appends a save may cost."""
-GAIN = 3.0
-"""How many times more saves a second the most clients must get than one."""
-CLIENTS = (1, 8, 32)
+CLIENTS = (1, 8, 32, 64)
+GAINS = {32: 3.0, 64: 6.0}
+"""How many times more saves a second so many clients must get than one."""
+BATCHES = (8, 64)
+FILES = 4
+"""Files that a save stages."""
 
 _APPENDED = b"x" * 299 + b"\n"
 _CHUNK = 1 << 16
@@ -66,6 +72,8 @@ def measure(root: Path, size: Size) -> dict[str, object]:
             rows = through_daemon(one, append, size)
         rows += compared("save.files", Files(plot(root, "files"), one.store).save, [*range(size.turns)], append, None)
         rows += in_process(plot(root, "store"), append, size.notes, size.turns)
+        rows += in_batches(plot(root, "batches"), size)
+        rows += side_by_side(plot(root, "beside"), size)
         rows += in_process(plot(root, "larger"), append, size.more_notes, size.turns, suffix=f".{size.more_notes}")
     with many.served():
         rows += rates(many, size)
@@ -160,6 +168,42 @@ def in_process(directory: Path, append: Action, notes: int, turns: int, suffix: 
     return compared(f"save.commit{suffix}", commit, list(saves(random.Random(3), "new", turns)), append, None)
 
 
+def in_batches(directory: Path, size: Size) -> list[Row]:
+    """What one save takes of a commit of so many, beside a commit of one, taken turn by turn."""
+    store = Store(directory)
+    fill(store, random.Random(1), size.notes)
+    turns = max(size.turns // 4, 2)
+    requests = saves(random.Random(3), "new", turns * sum((1, *BATCHES)))
+    taken: dict[int, list[float]] = {count: [] for count in (1, *BATCHES)}
+    for _ in range(turns):
+        for count, times in taken.items():
+            batch = list(islice(requests, count))
+            times.append(timed(partial(store.commit, batch)) / count)
+    alone = median(taken[1])
+    return [row(f"save.batch.{count}", median(taken[count]), "ms", floor=alone) for count in BATCHES]
+
+
+def side_by_side(directory: Path, size: Size) -> list[Row]:
+    """The syncs of as many new files as a save has, at once and one after the other, taken turn by turn."""
+    taken: dict[str, list[float]] = {"beside": [], "in-turn": []}
+    for turn in range(size.turns):
+        for way, times in taken.items():
+            with ExitStack() as held:
+                paths = [directory / f"{turn}-{way}-{number}" for number in range(FILES)]
+                files = [held.enter_context(path.open("xb", 0)) for path in paths]
+                for file in files:
+                    file.write(_APPENDED)
+                sync = fs.side_by_side if way == "beside" else in_turn
+                times.append(timed(partial(sync, os.fsync, [file.fileno() for file in files])))
+    return [row("save.syncs.p50", median(taken["beside"]), "ms", floor=median(taken["in-turn"]))]
+
+
+def in_turn(sync: Callable[[int], None], files: Sequence[int]) -> None:
+    """What `fs.side_by_side` does, one after the other."""
+    for file in files:
+        sync(file)
+
+
 def compared(
     name: str, save: Callable[[T], object], given: list[T], append: Action, most_times: float | None = TIMES
 ) -> list[Row]:
@@ -199,8 +243,7 @@ def rate_rows(taken: Mapping[int, float], gains: Mapping[int, float]) -> Iterato
     """A row for each number of clients; the ratio is the median of the rounds' own."""
     for count, each in taken.items():
         alone = each / gains[count] if count > 1 else None
-        least = GAIN if count == max(CLIENTS) else None
-        yield row(f"save.rate.{count}", each, "saves/s", floor=alone, least_times=least)
+        yield row(f"save.rate.{count}", each, "saves/s", floor=alone, least_times=GAINS.get(count))
 
 
 def prepared(house: House, size: Size, clients: int, round_number: int) -> list[Iterator[bytes]]:

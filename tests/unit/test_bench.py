@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench import __main__ as bench
-from bench import rows, saving, starting
+from bench import large, rows, saving, starting, whole
 from bench.house import House, checked, file_system, resident_mb, run_program
 
 SAVES = saving.Size(notes=3, more_notes=5, turns=2, rounds=1, seconds=0.01)
@@ -25,8 +25,9 @@ def test_saves_are_measured_through_a_daemon_and_without(tmp_path: Path) -> None
     assert names(report) == [
         *("save.new.p50", "save.new.p90", "save.old.p50", "save.old.p90"),
         *("save.files.p50", "save.files.p90"),
-        *("save.commit.p50", "save.commit.p90", "save.commit.5.p50", "save.commit.5.p90"),
-        *("save.rate.1", "save.rate.8", "save.rate.32"),
+        *("save.commit.p50", "save.commit.p90", "save.batch.8", "save.batch.64", "save.syncs.p50"),
+        *("save.commit.5.p50", "save.commit.5.p90"),
+        *("save.rate.1", "save.rate.8", "save.rate.32", "save.rate.64"),
     ]
     assert all(line["value"] > 0 for line in report["rows"])
 
@@ -42,6 +43,32 @@ def test_what_a_bench_saved_is_in_the_store(tmp_path: Path) -> None:
     assert [note["name"] for note in listed["notes"]] == ["note-0", "note-1", "note-2"]
     assert told["notes"] == 3
     assert told["saves"] >= 3 + 2
+
+
+def test_whole_stores_are_measured_while_others_ask(tmp_path: Path) -> None:
+    size = whole.Size(notes=4, journaled_notes=2, records=20, openings=1)
+    report: dict[str, Any] = whole.measure(tmp_path, size)
+    assert names(report) == [
+        *("import.4", "import.4.others", "rebuild.4", "rebuild.4.others", "rebuild.4.gone", "rebuild.4.gone.others"),
+        *("open.20", "open.20.others", "log.20"),
+    ]
+    assert all(line["value"] > 0 for line in report["rows"])
+
+
+def test_stores_that_grow_are_weighed(tmp_path: Path) -> None:
+    report: dict[str, Any] = large.measure(tmp_path, (2, 5), 3)
+    searches = [f"large.search.p{percent}.{terms}" for terms in large.TERMS for percent in (50, 99)]
+    assert names(report) == [
+        *("large.open.2", "large.resident.2", "large.open.5", "large.resident.5", *searches, "large.growth.5"),
+    ]
+
+
+def test_what_is_strewn_is_taken_in_before_a_daemon_opens_it(tmp_path: Path) -> None:
+    house = House(tmp_path / "served")
+    house.strew(3)
+    with house.served(), house.raw() as client:
+        records = json.loads(client.ask(house.line("memory.log")))["result"]["records"]
+    assert [record["op"] for record in records] == ["adopt"] * 3
 
 
 def test_starts_are_measured_and_every_daemon_is_gone(tmp_path: Path) -> None:
