@@ -166,6 +166,20 @@ def rank(terms: Iterable[Term], snapshots: Sequence[Snapshot]) -> Ranking:
     return Ranking(int(np.count_nonzero(all_scores)), all_scores, pieces, ends)
 
 
+def holding(snapshot: Snapshot, keys: Collection[str], least: int) -> list[str]:
+    """The living notes, by name, that hold at least `least` of these keys: what nearly repeats a text is one."""
+    found = [name for name, doc in snapshot.tail.items() if sum(key in doc.counts for key in keys) >= least]
+    for part in snapshot.parts:
+        postings = [_postings(part.segment, key)[0] for key in keys if key in part.segment.keys]
+        if len(postings) < least or not postings:
+            continue
+        held = np.bincount(np.concatenate(postings), minlength=len(part.segment.names)) >= least
+        if part.alive is not None:
+            held &= part.alive
+        found += [part.segment.names[at] for at in held.nonzero()[0].tolist()]
+    return sorted(found)
+
+
 def _idf(notes: int, frequency: int) -> float:
     """Lucene's inverse document frequency; 0 for a term no note holds, which then is left out."""
     if frequency == 0:

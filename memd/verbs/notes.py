@@ -3,12 +3,14 @@
 SPEC section 7.
 """
 
+import math
 from collections.abc import Iterator
+from itertools import islice
 
 import anyio
 from msgspec import UNSET
 
-from memd import draft, note
+from memd import bm25, draft, note
 from memd.errors import MemdError, NotFound
 from memd.live import LiveStore
 from memd.protocol import (
@@ -25,14 +27,14 @@ from memd.protocol import (
 from memd.store import Author, Count, Counted, Entry, Forget, Forgotten, Save, Saved
 from memd.store.saving import check_hash
 from memd.store.store import COUNT_WAIT_S
-from memd.tokens import jaccard
+from memd.tokens import jaccard, tokenize
 from memd.verbs import lookup, ranking, receipt
 from memd.verbs.call import Call, asked_hash, author, shown
 
 NEAR = 0.7
 """Token Jaccard from which two hooks say the same."""
-NEAR_LOOKED_AT = 20
-"""Notes looked at for a hook that is nearly the same."""
+NEAR_TOLD = 5
+"""Notes a warning is given for."""
 
 
 async def save(call: Call, params: SaveParams) -> SaveReply:
@@ -45,7 +47,7 @@ async def save(call: Call, params: SaveParams) -> SaveReply:
     async with call.one_save(params) as session:
         saved = await call.write(store, Save(drafted, author(params), params.expect), Saved)
     entry = saved.entry
-    alike = near([each for each in place if each.opened], store, entry)
+    alike = islice(near([each for each in place if each.opened], store, entry), NEAR_TOLD)
     hook, masked = shown(entry.hook)
     return SaveReply(
         name=entry.name,
@@ -65,15 +67,19 @@ async def save(call: Call, params: SaveParams) -> SaveReply:
 def near(stores: list[LiveStore], mine: LiveStore, entry: Entry) -> Iterator[str]:
     """A warning for each note whose hook nearly repeats this one's, in any open store (SPEC 3, "beyond").
 
-    The save is durable by now: nothing here waits or fails. Such a note shares most of the hook's words, so it is
-    among the first that a search for them finds. Hooks are compared before files are looked at: few are near.
+    The save is durable by now: nothing here waits or fails. Two hooks that say the same share at least that part of
+    either's words, so only notes that hold so many of this one's are compared.
     """
-    for store, other in ranking.Ranked(stores, entry.hook).known(NEAR_LOOKED_AT):
-        if (store, other.name) == (mine, entry.name) or jaccard(entry.hook, other.hook) < NEAR:
-            continue
-        if not store.serves(other):
-            continue
-        yield f"nearly the same hook as {other.name} ({store.scope}); update one note instead of keeping two"
+    words = set(tokenize(entry.hook))
+    least = max(1, math.ceil(NEAR * len(words)))
+    for store in stores:
+        for name in bm25.holding(store.index, words, least):
+            other = store.entries.get(name)
+            if other is None or (store, name) == (mine, entry.name) or jaccard(entry.hook, other.hook) < NEAR:
+                continue
+            if not store.serves(other):
+                continue
+            yield f"nearly the same hook as {name} ({store.scope}); update one note instead of keeping two"
 
 
 async def read(call: Call, params: NameParams) -> ReadReply:

@@ -46,13 +46,6 @@ class Ranked:
             if limit is None or not page:
                 return
 
-    def known(self, limit: int) -> Iterator[tuple[LiveStore, Entry]]:
-        """The first hits, best first, none looked at on disk: they may be gone."""
-        for hit in self.ranking.top(limit):
-            entry = self.stores[hit.store].entries.get(hit.name)
-            if entry is not None:
-                yield self.stores[hit.store], entry
-
     def _look(self, store: LiveStore, name: str) -> tuple[LiveStore, Entry] | None:
         entry = store.entries.get(name)
         if entry is None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.bm25 import Scored, Snapshot, rank
+from memd.bm25 import Scored, Snapshot, holding, rank
 from memd.tokens import query_terms, tokenize
 
 TEXTS = [
@@ -114,3 +114,18 @@ def test_snapshots_are_never_changed(history: list[tuple[dict[str, str], set[str
     for old, old_names, old_answers in seen:
         assert old.names == old_names
         assert answers([old]) == old_answers
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(changes, max_size=6), st.sampled_from(TEXTS), st.integers(1, 5))
+def test_what_holds_enough_of_some_words_is_found_after_any_history(
+    steps: list[tuple[dict[str, str], set[str]]], words: str, least: int
+) -> None:
+    standing: dict[str, str] = {}
+    for put, drop in steps:
+        for name in drop:
+            standing.pop(name, None)
+        standing |= put
+    keys = set(tokenize(words))
+    expected = sorted(name for name, text in standing.items() if len(keys & set(tokenize(text))) >= least)
+    assert holding(after(Snapshot.EMPTY, steps), keys, least) == expected
