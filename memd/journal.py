@@ -162,6 +162,12 @@ def replay(raw: bytes, prev: str = "", first_line: int = 1, heads: "Heads | None
     return Replay(records, count, lines, size, len(raw) - size, line_of, reason, prev)
 
 
+def records(raw: bytes) -> list[Record]:
+    """Every record of `raw`, in order; the chain is not judged, which is most of what a replay costs."""
+    decoded = (decode(line) for line, _ in _lines(raw))
+    return [record for record in decoded if record is not None]
+
+
 def last_record(tail: bytes) -> Record | None:
     """The last record, where `tail` is the end of a journal; None when it does not end in one whole record.
 
@@ -373,7 +379,8 @@ class Heads:
         return self._held(hash) is not None
 
     def _count_read(self, record: Record) -> None:
-        if self.is_live(record.name):
+        life = self._find(record.name)
+        if life is not None and life.live:
             life = self._own(record)
             life.reads += 1
             life.last_used = record.at

@@ -24,6 +24,7 @@ _DASH: Final = " — "
 _LONGEST: Final = 255  # no file has a longer name: a line of a thousand links is read in no time
 # What would end a line in some reader, or move a terminal's cursor: no part of a one-line hook.
 _CONTROLS: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " ")
+_LINKS: Final = re.compile(rb"\]\((?=([^\n]{0,%d}?)\.md\))" % (4 * _LONGEST))  # the shortest reading of every link
 _LEAD: Final = re.compile(r"\A\s*(?:[—–:-]\s*)?")
 
 
@@ -82,9 +83,18 @@ class Listing(msgspec.Struct, frozen=True):
         """Whether a line lists the note."""
         return next(self._lines_of(name), None) is not None
 
-    def with_line(self, line: str) -> "Listing":
-        """With a line appended as it is given, its own line end taken off."""
-        return self._append([line.rstrip("\r\n")])
+    def with_lines(self, lines: Mapping[str, str]) -> "Listing":
+        """With the line of each note (name → line) appended as it is given, less its line end, where none lists it.
+
+        Links are read once for all of them: looking for thousands of notes one by one takes seconds.
+        """
+        linked = set(_LINKS.findall(self.raw))
+        fresh = [
+            line.rstrip("\r\n")
+            for name, line in lines.items()
+            if (_END not in name and name.encode() not in linked) or not self.lists(name)
+        ]
+        return self._append(fresh)
 
     def without(self, name: str) -> "Listing":
         """Without any row of the note."""

@@ -6,6 +6,7 @@ SPEC section 7: restore, rename, move, import and `store.adopt`. A rename is one
 
 from memd import journal, note
 from memd.errors import MemdError, NotFound, Refused
+from memd.listing import row
 from memd.store import saving
 from memd.store.model import (
     Adopt,
@@ -105,16 +106,22 @@ def text_of(plan: Plan, entry: Entry) -> bytes:
 def adopt(plan: Plan, request: Adopt) -> Adopted:
     """Plan the arrival of texts from elsewhere; each that cannot be taken is named and left out."""
     done = Adopted({}, {}, {}, {})
+    lines: dict[str, str] = {}
     for arrival in request.arrivals:
         try:
-            adopt_one(plan, arrival, request, done)
+            adopt_one(plan, arrival, request, done, lines)
         except MemdError as error:
             done.refused[arrival.name] = error.text
+    if lines:
+        plan.listing = plan.listing.with_lines(lines)
     return done
 
 
-def adopt_one(plan: Plan, arrival: Arrival, request: Adopt, done: Adopted) -> None:
-    """Plan one arrival. Errors: Refused when something that is no note has its name, Unreadable."""
+def adopt_one(plan: Plan, arrival: Arrival, request: Adopt, done: Adopted, lines: dict[str, str]) -> None:
+    """Plan one arrival, and its line of MEMORY.md for when all are planned.
+
+    Errors: Refused when something that is no note has its name, Unreadable.
+    """
     arrived = journal.content_hash(arrival.raw)
     name, number = arrival.name, 2
     while (entry := plan.take(name)) is not None:
@@ -123,16 +130,15 @@ def adopt_one(plan: Plan, arrival: Arrival, request: Adopt, done: Adopted) -> No
             return
         if request.updates:
             renewed = plan.put("edit", name, arrival.raw, request.author)
+            if name in lines:
+                plan.listing = plan.listing.with_lines({name: lines.pop(name)})
             plan.listing = plan.listing.with_own_row(name, renewed.hook, OwnRow(plan, name))
             done.updated[arrival.name] = name
             return
         name, number = saving.numbered(arrival.name, number), number + 1
-    listing = plan.listing
+    _ = plan.listing  # it must read, or nothing is taken
     entry = plan.put("adopt", name, arrival.raw, request.author)
-    as_there = arrival.row is not None and name == arrival.name and not listing.lists(name)
-    plan.listing = (
-        listing.with_line(arrival.row or "") if as_there else listing.with_row(name, entry.hook, replace=False)
-    )
+    lines[name] = arrival.row if arrival.row is not None and name == arrival.name else row(name, entry.hook)
     done.adopted[arrival.name] = name
 
 

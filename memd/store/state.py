@@ -115,7 +115,7 @@ class State:
         if self.journal_stamp is None:
             return []
         raw, _ = self._read_journal_from(0)
-        return journal.replay(raw).records
+        return journal.records(raw)
 
     def _read_journal_from(self, offset: int) -> tuple[bytes, Stamp]:
         try:

@@ -94,9 +94,9 @@ async def log(call: Call, params: LogParams) -> LogReply:
     streams = [
         timed(store.scope, await anyio.to_thread.run_sync(store.store.records)) for store in stores if store.opened
     ]
-    merged = [record for _, record in merge(*streams, key=lambda pair: pair[0])]
-    kept = [record for record in reversed(merged) if is_wanted(record, names, params.since)]
-    page = tuple(kept[: params.limit])
+    merged = [(scope, record) for _, scope, record in merge(*streams, key=lambda timed: timed[0])]
+    kept = [(scope, record) for scope, record in reversed(merged) if is_wanted(record, names, params.since)]
+    page = tuple(as_logged(scope, record) for scope, record in kept[: params.limit])
     words = "" if params.name is None else f"{ranking.quoted(params.name)}, "
     since = "" if params.since is None else f", since={params.since}"
     again = f"memory.log({words}limit={len(kept)}{since})"
@@ -111,29 +111,31 @@ def wanted_names(stores: list[LiveStore], name: str) -> set[str]:
     return {name, note.slug(name), *(stem for store in stores for stem in lookup.stems(store, name))}
 
 
-def timed(scope: Scope, records: list[Record]) -> Iterator[tuple[int, LogRecord]]:
+def timed(scope: Scope, records: list[Record]) -> Iterator[tuple[int, Scope, Record]]:
     """A store's records in append order, each with the latest time up to it."""
     latest = 0
     for record in records:
         latest = max(latest, record.at)
-        source = record.extra.get("source_hash")
-        yield (
-            latest,
-            LogRecord(
-                at=record.at,
-                op=record.op,
-                name=record.name,
-                hash=record.hash,
-                digest=record.digest,
-                scope=scope,
-                session=record.session,
-                by=record.by,
-                source_hash=source if isinstance(source, str) else None,
-            ),
-        )
+        yield latest, scope, record
 
 
-def is_wanted(record: LogRecord, names: set[str] | None, since: float | None) -> bool:
+def as_logged(scope: Scope, record: Record) -> LogRecord:
+    """A record as a log shows it."""
+    source = record.extra.get("source_hash")
+    return LogRecord(
+        at=record.at,
+        op=record.op,
+        name=record.name,
+        hash=record.hash,
+        digest=record.digest,
+        scope=scope,
+        session=record.session,
+        by=record.by,
+        source_hash=source if isinstance(source, str) else None,
+    )
+
+
+def is_wanted(record: Record, names: set[str] | None, since: float | None) -> bool:
     """Whether a log that asks for these names, from this time on, shows the record."""
     return (names is None or record.name in names) and (since is None or record.at >= since)
 

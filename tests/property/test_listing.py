@@ -92,3 +92,14 @@ def test_a_saved_note_has_a_row_and_a_forgotten_one_has_none(text: str, name: st
     left = saved.without(name)
     assert name not in [each.name for each in left.rows({name})]
     assert foreign(left.text, {name: ""}) == foreign(text, {name: ""})
+
+
+@LAW
+@given(TEXT, NOTES)
+def test_lines_are_added_for_what_no_line_lists(text: str, notes: dict[str, str]) -> None:
+    for name, hook in notes.items():
+        alone = of(text).with_row(name, hook, replace=False)
+        assert of(text).with_lines({name: row(name, hook)}) == alone
+    together = of(text).with_lines({name: row(name, hook) for name, hook in notes.items()})
+    assert all(together.lists(name) for name in notes)
+    assert together.raw.startswith(of(text).raw)

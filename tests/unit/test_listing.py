@@ -174,8 +174,11 @@ def test_whether_a_note_is_listed() -> None:
 
 
 def test_a_line_is_appended_as_it_is() -> None:
-    assert Listing(b"x\r\ny").with_line("- [Mine](a.md) \n").text == "x\r\ny\r\n- [Mine](a.md) \r\n"
-    assert Listing().with_line("words").text == "words\n"
+    assert Listing(b"x\r\ny").with_lines({"a": "- [Mine](a.md) \n"}).text == "x\r\ny\r\n- [Mine](a.md) \r\n"
+    assert Listing().with_lines({"a": "words"}).text == "words\n"
+    given = {"a": "- [Other](a.md)", "b": "- [b](b.md) — B"}
+    assert Listing(b"- [Mine](a.md)\n").with_lines(given).text == "- [Mine](a.md)\n- [b](b.md) \u2014 B\n"
+    assert Listing(b"[x](a.md)\n").with_lines({"a": "- [a](a.md)"}).text == "[x](a.md)\n- [a](a.md)\n"
 
 
 def test_without_a_note() -> None:
