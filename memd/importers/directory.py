@@ -41,8 +41,8 @@ class Directory:
             raise Refused("dir", "dir: not an absolute path", bound="an absolute path")
         try:
             self.seen = [seen for seen in self.disk.scan(path) if seen.name.endswith(note.SUFFIX)]
-        except OSError as error:
-            reason = error.strerror or "it does not read"
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it does not read"
             raise Refused("dir", f"dir: {reason}; name a directory of notes", bound="a directory here") from error
 
     def files(self) -> Iterator[File]:

@@ -271,19 +271,26 @@ class LiveStore:
             await self.try_reconcile()
         return raw, now
 
-    async def version_before(self, name: str, content_hash: str) -> str | None:
-        """The hash of the version before one of the note's; None for the first. Errors: NotFound for no version."""
-        versions = await self.inspect(partial(self.store.versions, name))
-        if content_hash not in versions:
-            raise NotFound("the note has no version of that hash; memory.log lists them")
-        at = versions.index(content_hash)
-        return versions[at - 1] if at else None
+    async def version_before(self, entry: Entry, content_hash: str | None = None) -> str | None:
+        """The hash of the text that a version last replaced, or the note as it stands did; None for the first.
+
+        A text the journal does not have yet replaces its head.
+        """
+        texts = await anyio.to_thread.run_sync(self.store.texts, entry.name)
+        if content_hash in texts:
+            while texts[-1] != content_hash:
+                texts.pop()
+        return next((text for text in reversed(texts) if text != (content_hash or entry.hash)), None)
 
     async def text_of(self, entry: Entry, content_hash: str) -> bytes:
-        """The text of one version, the current one from the note's file. Errors: NotFound."""
-        if content_hash == entry.hash:
-            return (await self.current(entry))[0]
-        return await self.version(entry.name, content_hash)
+        """The text of one version, from the note's file when only that has it. Errors: NotFound."""
+        try:
+            return await self.version(entry.name, content_hash)
+        except NotFound:
+            raw, now = await self.current(entry)
+            if now.hash != content_hash:
+                raise
+            return raw
 
     async def preview(self, request: Request, kind: type[T]) -> T:
         """What a request would do now, doing nothing. Errors: whatever would refuse it."""

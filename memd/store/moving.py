@@ -69,8 +69,14 @@ def take(plan: Plan, request: Take) -> Taken:
 
 
 def put(plan: Plan, request: Put) -> Saved:
-    """Plan a text under a free name. Errors: Refused (field `name`) when it is taken, Unreadable."""
-    if plan.take(request.name) is not None or plan.twin(request.name, note.slug(request.name)) is not None:
+    """Plan a text under a free name; one that is there already, from a move cut short, is as good as put.
+
+    Errors: Refused (field `name`) when the name is taken, Unreadable.
+    """
+    entry = plan.take(request.name)
+    if entry is not None and entry.hash == journal.content_hash(request.raw):
+        return Saved(entry, updated=True, warnings=())
+    if entry is not None or plan.twin(request.name, note.slug(request.name)) is not None:
         raise Refused("name", "name: a note there has that name; rename one of the two first", got=request.name)
     return write(plan, request.name, request.raw, request.author, updated=False)
 

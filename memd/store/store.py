@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from memd import paths
 from memd.errors import Busy, MemdError, NotFound, Storage
 from memd.fs import Disk, LockTimeoutError, NotRegularError
-from memd.journal import Record
+from memd.journal import FORGET, HEAD_OPS, Record
 from memd.settle import SETTLE
 from memd.store import checking, rebuilding, reconciling, sweep, write
 from memd.store.cached import unreadable
@@ -373,9 +373,18 @@ class Store:
 
         return self._inspect(look, self._gone())
 
-    def versions(self, name: str) -> tuple[str, ...]:
-        """The hashes of a note's versions, the oldest first. Errors: Busy, Unreadable, Storage."""
-        return self._inspect(lambda state: state.heads.versions(name), ())
+    def texts(self, name: str) -> list[str]:
+        """The hash of every text a note had in its current life, one it had again too, in the journal's order.
+
+        Errors: as `records`.
+        """
+        texts: list[str] = []
+        for record in self.records():
+            if record.name == name and record.op == FORGET:
+                texts.clear()
+            elif record.name == name and record.op in HEAD_OPS:
+                texts.append(record.hash)
+        return texts
 
     def preview(self, request: Request) -> Outcome:
         """What a request would do now, doing nothing. Errors: whatever would refuse it."""

@@ -35,7 +35,7 @@ BY_STORE = Author(by="store")
 
 async def import_notes(call: Call, params: ImportParams) -> ImportReply:
     """`memory.import`: copies of a directory's notes, into the repository's store. A person's verb."""
-    person_only(params)
+    call.person_only(params)
     (store,) = await call.stores(params, Scope.REPO)
     source = await anyio.to_thread.run_sync(Directory, Path(params.dir))
     files = [file for file in source.files() if params.after is None or file.name > params.after]

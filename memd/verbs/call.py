@@ -60,6 +60,11 @@ class Call:
             way_out = f"leave it with {live.state.switch}" if live.state.switch else "leave it and try again"
             raise ReadOnly(f"the session is in its host's plan mode, where no note changes; {way_out}")
 
+    def person_only(self, params: PlaceParams) -> None:
+        """Refuse an agent, a child as one first. Errors: as `session`; Refused (field `session`)."""
+        self.session(params)
+        person_only(params)
+
     @asynccontextmanager
     async def one_save(self, params: PlaceParams) -> AsyncIterator[LiveSession | None]:
         """Leave for one save, held against the session's other calls. Errors: as `stores`; SaveCap (SPEC 8)."""

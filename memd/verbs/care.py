@@ -22,7 +22,7 @@ from memd.protocol import (
 )
 from memd.settle import QUIET
 from memd.store import Finding, Rebuild, Rebuilt, Reconcile, Reconciled
-from memd.verbs.call import Call, person_only
+from memd.verbs.call import Call
 
 CLOCK_S = 0.005
 """Seconds a wait goes on past its end, so that the wall clock the decision reads is past it too."""
@@ -76,7 +76,7 @@ def as_finding(store: LiveStore, finding: Finding) -> protocol.Finding:
 
 async def rebuild(call: Call, params: RebuildParams) -> RebuildReply:
     """`memory.rebuild`, both stores. A person's verb. `ok` is false on a missing object or a broken chain."""
-    person_only(params)
+    call.person_only(params)
     repo, everywhere = [await rebuild_store(call, store, params) for store in await call.stores(params)]
     ok = not any(store.missing or store.broken_line for store in (repo, everywhere))
     return RebuildReply(ok=ok, repo=repo, global_=everywhere)
@@ -104,7 +104,7 @@ def rebuilt_store(rebuilt: Rebuilt) -> StoreRebuild:
 async def reconcile(call: Call, params: ReconcileParams) -> ReconcileReply:
     """`memory.reconcile`, both stores; what is not yet quiet is waited for once. `accept` is a person's."""
     if params.accept:
-        person_only(params)
+        call.person_only(params)
     place = call.place(params)
     return ReconcileReply(
         repo=await reconciled_store(call, place.repo, params),

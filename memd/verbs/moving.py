@@ -27,11 +27,19 @@ from memd.verbs.call import Call, asked_hash, author, shown
 
 async def diff(call: Call, params: DiffParams) -> DiffReply:
     """`memory.diff`: two versions' texts, line by line; without hashes, the last change. Errors: NotFound."""
+    call.session(params)
+    check_name(params.name)
+    to = None if params.to is None else asked_hash("to", params.to)
+    before = None if params.from_ is None else asked_hash("from", params.from_)
     store, entry = exactly(await call.stores(params, params.scope), params.name)
-    to = entry.hash if params.to is None else asked_hash("to", params.to)
-    before = await store.version_before(entry.name, to) if params.from_ is None else asked_hash("from", params.from_)
+    if to is None:
+        new, entry = await store.current(entry)
+    else:
+        new = await store.text_of(entry, to)
+    if before is None:
+        before = await store.version_before(entry, to)
+    to = to or entry.hash
     old = b"" if before is None else await store.text_of(entry, before)
-    new = await store.text_of(entry, to)
     lines = unified(old.decode(errors="replace"), new.decode(errors="replace"), before or "nothing", to)
     shows, masked = (lines, False) if params.session is None else shown(lines)
     return DiffReply(name=entry.name, scope=store.scope, from_=before or "", to=to, diff=shows, redacted=masked)
@@ -51,9 +59,10 @@ def in_lines(text: str) -> list[str]:
 async def restore(call: Call, params: RestoreParams) -> RestoreReply:
     """`memory.restore`: an old version's exact bytes, as a save. Errors: NotFound, Suspended."""
     call.check_writable(params)
+    check_name(params.name)
     wanted = asked_hash("hash", params.hash)
-    store, entry = exactly(await call.stores(params, params.scope), params.name)
     async with call.one_save(params):
+        store, entry = exactly(await call.stores(params, params.scope), params.name)
         saved = await call.write(store, Restore(entry.name, wanted, author(params, "restore")), Saved)
     hook, masked = shown(saved.entry.hook)
     return RestoreReply(
@@ -69,9 +78,10 @@ async def restore(call: Call, params: RestoreParams) -> RestoreReply:
 async def rename(call: Call, params: RenameParams) -> RenameReply:
     """`memory.rename`: a save under the new name and a forget of the old one, in one commit. Errors: NotFound."""
     call.check_writable(params)
+    check_name(params.name)
     new_name(params.to)
-    store, entry = exactly(await call.stores(params, params.scope), params.name)
     async with call.one_save(params):
+        store, entry = exactly(await call.stores(params, params.scope), params.name)
         saved = await call.write(store, Rename(entry.name, params.to, author(params, "rename")), Saved)
     return renamed(saved.entry, store, entry.name, store)
 
@@ -79,10 +89,11 @@ async def rename(call: Call, params: RenameParams) -> RenameReply:
 async def move(call: Call, params: MoveParams) -> RenameReply:
     """`memory.move`: a save in the other store, then a forget in this one. Errors: NotFound, Refused."""
     call.check_writable(params)
-    stores = await call.stores(params)
+    check_name(params.name)
     target = call.place(params).store(params.scope)
-    source, entry = exactly([store for store in stores if store is not target], params.name)
     async with call.one_save(params):
+        stores = await call.stores(params)
+        source, entry = exactly([store for store in stores if store is not target], params.name)
         saved = await call.library.move(source, target, entry.name, author(params, "rename"))
     return renamed(saved.entry, target, entry.name, source)
 
@@ -99,10 +110,14 @@ def renamed(entry: Entry, store: LiveStore, was: str, was_in: LiveStore) -> Rena
     )
 
 
-def exactly(stores: list[LiveStore], name: str) -> tuple[LiveStore, Entry]:
-    """The note of that name or slug, repo first. Errors: Refused (field `name`) for no name, NotFound."""
+def check_name(name: str) -> None:
+    """Refuse no name (field `name`)."""
     if not note.slug(name) and not name.strip():
         raise Refused("name", "name: empty; give the note's name", bound="a name or slug", got=name)
+
+
+def exactly(stores: list[LiveStore], name: str) -> tuple[LiveStore, Entry]:
+    """The note of that name or slug, repo first. Errors: NotFound."""
     found = lookup.named(stores, name)
     if found is None:
         raise NotFound("no note has that name or slug here; memory.list tells the names")

@@ -2,11 +2,13 @@
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import memd_client
+from memd.journal import content_hash
 from support.daemon import Daemon
 
 BLOCK = '<<<yi-external 0123 source="memory" trust="untrusted">>>\nx\n<<<end-yi-external 0123>>>\n'
@@ -45,6 +47,45 @@ def test_diff_shows_the_last_change_or_any(daemon: Daemon) -> None:
     with pytest.raises(memd_client.Refused) as caught:
         daemon.call("memory.diff", name="note", to="short")
     assert caught.value.data["field"] == "to"
+
+
+def test_diff_without_hashes_shows_the_last_change_whatever_came_before(daemon: Daemon) -> None:
+    a = daemon.save("note", "a")["hash"]
+    b = daemon.save("note", "b")["hash"]
+    assert daemon.save("note", "a")["hash"] == a
+    again = daemon.call("memory.diff", name="note")
+    assert (again["from"], again["to"]) == (b, a)
+    c = daemon.save("note", "c")["hash"]
+    daemon.call("memory.restore", name="note", hash=b)
+    restored = daemon.call("memory.diff", name="note")
+    assert (restored["from"], restored["to"]) == (c, b)
+    daemon.call("memory.restore", name="note", hash=b)
+    assert daemon.call("memory.diff", name="note")["from"] == c
+    assert daemon.call("memory.diff", name="note", to=c)["from"] == a
+    daemon.call("memory.forget", name="note")
+    daemon.save("note", "a")
+    assert daemon.call("memory.diff", name="note")["from"] == ""
+
+
+def test_diff_of_a_hand_edit_that_is_not_taken_in_yet_names_what_it_shows(daemon: Daemon) -> None:
+    first = daemon.save("note", "one")["hash"]
+    was = (daemon.store / "note.md").read_bytes()
+    second = daemon.save("note", "two")["hash"]
+    by_hand = b"# By hand\n\nthree\n"
+    for raw in (by_hand, was):
+        (daemon.store / "note.md").write_bytes(raw)
+        shown = daemon.call("memory.diff", name="note")
+        assert shown["to"] == content_hash(raw)
+        assert shown["from"] in {second, content_hash(by_hand)} - {shown["to"]}
+        assert "+" + raw.decode().splitlines()[-1] in shown["diff"].splitlines()
+        exact = daemon.call("memory.diff", name="note", **{"from": first, "to": second})
+        assert [line for line in exact["diff"].splitlines() if line[:1] in "+-"][2:] == ["-one", "+two"]
+        assert daemon.call("memory.diff", name="note", **{"from": first, "to": shown["to"]})["to"] == shown["to"]
+    (daemon.store / "note.md").write_bytes(b"")  # an empty file is not taken in for two seconds
+    emptied = daemon.call("memory.diff", name="note")
+    assert emptied["to"] == content_hash(b"")
+    assert "+" not in [line[:1] for line in emptied["diff"].splitlines()[2:]]
+    assert emptied["diff"] == daemon.call("memory.diff", name="note", to=emptied["to"])["diff"]
 
 
 def test_restore_writes_the_exact_bytes_back(daemon: Daemon) -> None:
@@ -135,6 +176,34 @@ def test_move_takes_over_no_note_of_the_other_store(daemon: Daemon) -> None:
     assert daemon.call("memory.read", name="note")["text"] == "of the repo"
     with pytest.raises(memd_client.NotFound):
         daemon.call("memory.move", name="nobody", scope="global")
+
+
+def test_a_move_that_was_cut_short_can_be_made_again(daemon: Daemon) -> None:
+    saved = daemon.save("note", "Good everywhere.")
+    other = daemon.save("note", "Good everywhere.", scope="global")
+    assert saved["hash"] == other["hash"]
+    reply = daemon.call("memory.move", name="note", scope="global")
+    assert (reply["scope"], reply["was_scope"], reply["hash"]) == ("global", "repo", saved["hash"])
+    assert not (daemon.store / "note.md").exists()
+    assert (daemon.global_store / "note.md").exists()
+    assert daemon.call("memory.verify") == {"ok": True, "findings": []}
+
+
+def test_what_refuses_first(daemon: Daemon) -> None:
+    with daemon.connect() as connection:
+        connection.call("session.start", {"session": "child", "cwd": str(daemon.repo), "depth": 1})
+        connection.call("session.start", {"session": "root", "cwd": str(daemon.repo), "save_cap": 0})
+        for verb, params in (("rebuild", {}), ("reconcile", {"accept": True}), ("import", {"dir": "/nowhere"})):
+            with pytest.raises(memd_client.NotRoot):
+                connection.call(f"memory.{verb}", {"session": "child"} | params)
+            with pytest.raises(memd_client.Refused) as caught:
+                connection.call(f"memory.{verb}", {"session": "root"} | params)
+            assert caught.value.data["field"] == "session"
+        for verb, params in (("restore", {"hash": "0" * 64}), ("rename", {"to": "x"}), ("move", {"scope": "global"})):
+            with pytest.raises(memd_client.SaveCap):
+                connection.call(f"memory.{verb}", {"session": "root", "name": "nobody"} | params)
+            with pytest.raises(memd_client.Refused):
+                connection.call(f"memory.{verb}", {"session": "root", "name": " "} | params)
 
 
 def test_these_verbs_name_notes_exactly(daemon: Daemon) -> None:
@@ -246,7 +315,7 @@ def test_import_in_pages_is_the_import_in_one(daemon: Daemon, kept: Path) -> Non
     assert sorted(imported) == ["one", "secret", "two-b", "two_b"]
 
 
-@pytest.mark.parametrize("directory", ["relative", "/nowhere", "/dev/null"])
+@pytest.mark.parametrize("directory", ["relative", "/nowhere", "/dev/null", "/\0", "/nowhere\0"])
 def test_import_of_what_is_no_directory_is_refused_without_a_path(daemon: Daemon, directory: str) -> None:
     with pytest.raises(memd_client.Refused) as caught:
         daemon.call("memory.import", dir=directory)
@@ -283,6 +352,19 @@ def test_a_moved_repository_gets_its_notes_back(daemon: Daemon) -> None:
     daemon.call("memory.forget", cwd=moved, name="kept")
     assert copies(daemon, "words of kept") == []
     assert daemon.call("memory.verify", cwd=moved)["ok"]
+
+
+def test_two_stores_that_adopt_each_other_at_once_lose_nothing(daemon: Daemon) -> None:
+    other = daemon.root / "other"
+    (other / ".git").mkdir(parents=True)
+    for number in range(10):
+        for place in (daemon.repo, other):
+            daemon.save(f"n{number}", "the same in both", cwd=place)
+    keys = {daemon.repo: daemon.store.parent.name, other: daemon.store_of(other).parent.name}
+    pairs = [(daemon.repo, keys[other]), (other, keys[daemon.repo])]
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda pair: daemon.call("store.adopt", cwd=pair[0], key=pair[1]), pairs))
+    assert len({*daemon.names(), *daemon.names(cwd=other)}) == 10
 
 
 @pytest.mark.parametrize("key", ["nobody", "..", ".", "", "a/b", "../../etc", "\0"])

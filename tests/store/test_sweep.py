@@ -375,6 +375,11 @@ def test_a_move_that_is_stopped_leaves_the_note_in_both_stores_and_never_in_neit
             {"alpha": {ALPHA_2} if moved else {ALPHA_2, None}, "other": {standing(directory / "b")["other"]}},
         )
         assert "alpha" in here.entries or "alpha" in there.entries
+        if "alpha" in here.entries:
+            again = move(here.store, there.store, "alpha", ME).outcome
+            assert isinstance(again, Saved)
+        assert "alpha" not in standing(directory / "a")
+        assert standing(directory / "b")["alpha"] == ALPHA_2
         if not disk.fired:
             assert moved
             return
