@@ -5,6 +5,7 @@ beside them (a host's transcripts) are never touched. A file that does not read 
 empty and written over. SPEC section 8. Blocking code.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,13 +24,14 @@ FILE_MAX = 1 << 20
 """Bytes of a session file; a longer one is not ours."""
 
 SUFFIX = ".json"
+ASIDE = re.compile(r"\.bad\.\d+\Z")
 
 
 class Session(msgspec.Struct, frozen=True):
     """A session as it outlives the daemon.
 
-    `saved` caches the saves made by now, by the key of the repository's store they were counted with ("" for the
-    global one); the journals say. `key` names the store that the block's repo notes are of.
+    `at` is the key of the repository's store it works in, `saved` the saves it had made in others when it left them,
+    by their keys; what it makes now the journals say. `key` names the store that the block's repo notes are of.
     """
 
     id: str
@@ -39,6 +41,7 @@ class Session(msgspec.Struct, frozen=True):
     read_only: bool = False
     switch: str | None = None
     transcript: str | None = None
+    at: str | None = None
     saved: dict[str, int] = {}
     key: str | None = None
     block: Block | None = None
@@ -104,7 +107,13 @@ class SessionFiles:
                 continue
 
     def purge(self, is_forgotten: Callable[[Session, Scope, str], bool]) -> list[Session]:
-        """Take the parts of forgotten notes out of every block; the sessions that changed. Errors: OSError."""
+        """Take the parts of forgotten notes out of every block; the sessions that changed. Errors: OSError.
+
+        What was set aside since it did not read cannot be looked into, and may hold anything: it goes.
+        """
+        for seen in self._entries():
+            if ASIDE.search(seen.name):
+                self.disk.remove(self.directory / seen.name)
         changed = []
         for session in self.all():
             less = purged(session, is_forgotten)
@@ -114,11 +123,14 @@ class SessionFiles:
         return changed
 
     def _files(self) -> list[Seen]:
+        return [entry for entry in self._entries() if entry.name.endswith(SUFFIX)]
+
+    def _entries(self) -> list[Seen]:
         try:
             seen = self.disk.scan(self.directory)
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return [entry for entry in seen if entry.regular and entry.name.endswith(SUFFIX)]
+        return [entry for entry in seen if entry.regular]
 
     def _aside(self, session: str) -> Path:
         number = 1

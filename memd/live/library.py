@@ -89,7 +89,13 @@ class Library:
         self._of_repo: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
         self._places: dict[str, KnownPlace] = {}
         self.sessions = LiveSessions(home / "sessions")
+        self.adopting = anyio.Lock()
         self._everywhere = self._at(paths.global_store(home), Scope.GLOBAL, None)
+
+    @property
+    def everywhere(self) -> LiveStore:
+        """The global store."""
+        return self._everywhere
 
     def place(self, cwd: str) -> Place:
         """The stores a caller in `cwd` sees, none of them opened by this. Errors: Refused (field `cwd`).

@@ -6,6 +6,7 @@ store is opened next. SPEC section 8.
 
 from collections.abc import Callable, Collection
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -48,26 +49,36 @@ class LiveSessions:
     def __init__(self, directory: Path) -> None:
         self.files = SessionFiles(directory)
         self.starting = anyio.Lock()
+        self._writing = anyio.Lock()
         self._held: dict[str, LiveSession] = {}
+        # Whoever still uses a session that was let go must not meet a second one beside it, with a lock of its own.
+        self._known: WeakValueDictionary[str, LiveSession] = WeakValueDictionary()
 
     def get(self, session: str) -> LiveSession | None:
         """A session that was started, from its file if need be; None when it never was. Errors: Unreadable."""
-        live = self._held.get(session)
+        live = self._known.get(session)
         if live is None:
             state = self.files.load(session)
-            live = None if state is None else self._hold(state)
-        return live
+            live = None if state is None else LiveSession(state)
+        return None if live is None else self._hold(live)
 
-    async def put(self, live: LiveSession, **changes: object) -> None:
-        """Change a session's state, durably. Errors: Storage, and then nothing changed."""
-        state = msgspec.structs.replace(live.state, **changes)
-        await self._write(state)
-        live.state = state
+    async def put(self, live: LiveSession, changes: dict[str, object], is_forgotten: Forgotten | None = None) -> None:
+        """Change a session's state, durably, less what `is_forgotten` says of its block by now.
+
+        Errors: Storage, and then nothing changed.
+        """
+        async with self._writing:
+            state = msgspec.structs.replace(live.state, **changes)
+            if is_forgotten is not None:
+                state = purged(state, is_forgotten)
+            await self._write(state)
+            live.state = state
 
     async def begin(self, state: Session) -> LiveSession:
         """Hold a new session. Errors: Storage."""
-        await self._write(state)
-        return self._hold(state)
+        async with self._writing:
+            await self._write(state)
+        return self._hold(LiveSession(state))
 
     def end(self, session: str) -> bool:
         """Let go of what is in memory; whether there was anything."""
@@ -92,13 +103,15 @@ class LiveSessions:
         await self._purge(is_forgotten)
 
     async def _purge(self, is_forgotten: Forgotten) -> None:
-        for live in self._held.values():
-            live.state = purged(live.state, is_forgotten)
-        try:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self.files.purge, is_forgotten)
-        except OSError as error:
-            raise failed(error) from error
+        # No write of a state that was taken before may come after.
+        async with self._writing:
+            for live in self._known.values():
+                live.state = purged(live.state, is_forgotten)
+            try:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(self.files.purge, is_forgotten)
+            except OSError as error:
+                raise failed(error) from error
 
     async def _write(self, state: Session) -> None:
         try:
@@ -107,12 +120,11 @@ class LiveSessions:
         except OSError as error:
             raise failed(error) from error
 
-    def _hold(self, state: Session) -> LiveSession:
-        if len(self._held) >= HELD_MAX:
-            idle = [name for name, live in self._held.items() if not live.lock.locked()]
-            for name in idle[: HELD_MAX // 10]:
+    def _hold(self, live: LiveSession) -> LiveSession:
+        if len(self._held) >= HELD_MAX and live.state.id not in self._held:
+            for name in list(self._held)[: HELD_MAX // 10]:
                 del self._held[name]
-        live = self._held[state.id] = LiveSession(state)
+        self._held[live.state.id] = self._known[live.state.id] = live
         return live
 
 

@@ -108,6 +108,12 @@ async def adopt_store(call: Call, params: StoreAdoptParams) -> StoreAdoptReply:
     When all are durable here they are forgotten there, so that a later forget leaves no copy.
     """
     person_only(params)
+    async with call.library.adopting:  # two stores that adopt each other at once would each count on the other's copy
+        return await adopt_from(call, params)
+
+
+async def adopt_from(call: Call, params: StoreAdoptParams) -> StoreAdoptReply:
+    """Take the notes in, and have them go where they were once they are durable here."""
     (target,) = await call.stores(params, Scope.REPO)
     source = call.library.by_key(params.key)
     if source is None:

@@ -3,6 +3,7 @@
 SPEC sections 7 (`memory.index`) and 9 (`memory.focus`).
 """
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from memd.live.sessions import key_of
 from memd.live.shelves import last_used, shelf_of
 from memd.note import Scope
 from memd.protocol import FocusNote, FocusParams, FocusReply, IndexParams, IndexReply
+from memd.sessions import Session
 from memd.verbs.call import Call
 
 NOTHING = FocusReply(text=None, fenced=None, notes=(), total=0, budget=0, frozen=False)
@@ -29,19 +31,34 @@ async def focus(call: Call, params: FocusParams) -> FocusReply:
         block = await rendered(call, params)
         return NOTHING if block is None else as_reply(block, frozen=False)
     async with session.lock:
+        await catch_up(call, session)
         if session.state.block is not None:
             return as_reply(session.state.block, frozen=True)
         block = await rendered(call, params)
         if block is None:
             return NOTHING
-        await freeze(call, session, block)
-        return as_reply(block, frozen=False)
+        return as_reply(await freeze(call, session, block), frozen=False)
 
 
-async def freeze(call: Call, session: LiveSession, block: Block) -> None:
-    """Make a block the session's for good. Errors: Storage."""
-    repo = call.library.place(session.state.cwd).repo
-    await call.library.sessions.put(session, block=block, key=key_of(repo))
+async def catch_up(call: Call, session: LiveSession) -> None:
+    """See what was forgotten since, in the stores a session's block is of: its part goes before it is shown again."""
+    if session.state.block is None:
+        return
+    repo = None if session.state.key is None else call.library.by_key(session.state.key)
+    for store in (call.library.everywhere, *([] if repo is None else [repo])):
+        with suppress(MemdError):
+            await call.library.open(store)
+
+
+async def freeze(call: Call, session: LiveSession, block: Block) -> Block:
+    """Make a block the session's for good, less what was forgotten while it was rendered. Errors: Storage."""
+    place = call.library.place(session.state.cwd)
+
+    def is_forgotten(_session: Session, scope: Scope, stem: str) -> bool:
+        return place.store(scope).has_forgotten(stem)
+
+    await call.library.sessions.put(session, {"block": block, "key": key_of(place.repo)}, is_forgotten)
+    return session.state.block or block
 
 
 async def rendered(call: Call, params: FocusParams) -> Block | None:

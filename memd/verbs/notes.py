@@ -39,12 +39,12 @@ NEAR_TOLD = 5
 
 async def save(call: Call, params: SaveParams) -> SaveReply:
     """`memory.save`. Errors in the order of SPEC 3: refused, suspended, busy, unreadable, conflict, storage."""
-    place = call.place(params)
     call.check_writable(params)
     drafted = draft.draft(params.markdown, params.fields)
     check_hash(params.expect)
-    store = place.store(drafted.scope)
     async with call.one_save(params) as session:
+        place = call.place(params)
+        store = place.store(drafted.scope)
         saved = await call.write(store, Save(drafted, author(params), params.expect), Saved)
     entry = saved.entry
     alike = islice(near([each for each in place if each.opened], store, entry), NEAR_TOLD)

@@ -50,6 +50,7 @@ async def start(call: Call, params: SessionStartParams) -> SessionStartReply:
 async def known_or_new(call: Call, params: SessionStartParams) -> tuple[LiveSession, bool, list[str]]:
     """The session, whether it is to be counted, and what to say of its file."""
     lines = []
+    here = key_of(call.library.place(params.cwd).repo)
     try:
         live = call.library.sessions.get(params.session)
     except Unreadable as error:
@@ -62,28 +63,34 @@ async def known_or_new(call: Call, params: SessionStartParams) -> tuple[LiveSess
             depth=params.depth,
             save_cap=call.library.config.save_cap if isinstance(params.save_cap, UnsetType) else params.save_cap,
             transcript=params.transcript,
+            at=here,
         )
         return await call.library.sessions.begin(state), not params.resumed, lines
-    changes: dict[str, object] = {"cwd": params.cwd}
-    if live.state.cwd != params.cwd and live.state.depth == 0:
-        changes["saved"] = live.state.saved | await saves_there(call, live)
+    changes: dict[str, object] = {"cwd": params.cwd, "at": here}
     if not isinstance(params.save_cap, UnsetType):
         changes["save_cap"] = params.save_cap
     if params.transcript is not None:
         changes["transcript"] = params.transcript
-    async with live.lock:
-        await call.library.sessions.put(live, **changes)
+    async with live.lock:  # a save that has begun ends where it began, and is counted there
+        if live.state.at != here and live.state.depth == 0:
+            changes["saved"] = live.state.saved | await saves_there(call, live)
+        await call.library.sessions.put(live, changes)
     return live, False, lines
 
 
 async def saves_there(call: Call, live: LiveSession) -> dict[str, int]:
-    """The saves a session made where it was, by the store's key, before it goes on elsewhere."""
+    """The saves a session made where it was, by the store's key, before it goes on elsewhere.
+
+    The store is known by its key: its repository may have been moved away meanwhile.
+    """
+    store = None if live.state.at is None else call.library.by_key(live.state.at)
+    if store is None:
+        return {}
     try:
-        place = call.library.place(live.state.cwd)
-        await call.library.open(place.repo)
+        await call.library.open(store)
     except MemdError:
         return {}
-    return {key_of(place.repo): place.repo.saves_of(live.state.id)}
+    return {key_of(store): store.saves_of(live.state.id)}
 
 
 async def catch_up(call: Call, place: Place, *, count: bool) -> list[str]:
@@ -131,7 +138,7 @@ async def update(call: Call, params: SessionUpdateParams) -> SessionUpdateReply:
     if live is None:
         raise NotFound("no session of that id; start it with session.start", field="session")
     async with live.lock:
-        await call.library.sessions.put(live, read_only=params.read_only, switch=params.switch)
+        await call.library.sessions.put(live, {"read_only": params.read_only, "switch": params.switch})
     return SessionUpdateReply(read_only=params.read_only)
 
 

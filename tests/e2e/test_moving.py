@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -351,6 +352,19 @@ def test_a_moved_repository_gets_its_notes_back(daemon: Daemon) -> None:
     daemon.call("memory.forget", cwd=moved, name="kept")
     assert copies(daemon, "words of kept") == []
     assert daemon.call("memory.verify", cwd=moved)["ok"]
+
+
+def test_two_stores_that_adopt_each_other_at_once_lose_nothing(daemon: Daemon) -> None:
+    other = daemon.root / "other"
+    (other / ".git").mkdir(parents=True)
+    for number in range(10):
+        for place in (daemon.repo, other):
+            daemon.save(f"n{number}", "the same in both", cwd=place)
+    keys = {daemon.repo: daemon.store.parent.name, other: daemon.store_of(other).parent.name}
+    pairs = [(daemon.repo, keys[other]), (other, keys[daemon.repo])]
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda pair: daemon.call("store.adopt", cwd=pair[0], key=pair[1]), pairs))
+    assert len({*daemon.names(), *daemon.names(cwd=other)}) == 10
 
 
 @pytest.mark.parametrize("key", ["nobody", "..", ".", "", "a/b", "../../etc", "\0"])

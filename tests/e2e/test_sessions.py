@@ -1,8 +1,12 @@
 """Sessions and the one block they get, over a whole day and the accidents in it (SPEC 8 and 9)."""
 
+import itertools
 import json
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 
 import memd_client
 from support.daemon import Daemon
+from support.waiting import until
 
 
 class Kernel:
@@ -381,3 +386,121 @@ def test_the_index_names_what_it_left_out(daemon: Daemon) -> None:
     assert len(cut["text"].encode()) <= 600
     assert cut["text"].endswith(f"<!-- truncated: {cut['dropped']} entries omitted -->")
     assert json.loads(json.dumps(cut))["fenced"].startswith("<<<yi-external ")
+
+
+def saves_of(daemon: Daemon, session: str, *places: Path) -> int:
+    """The saves that the journals hold of a session, in the global store and these places' own."""
+    records = {}
+    for place in places:
+        for record in daemon.call("memory.log", cwd=place, limit=1000)["records"]:
+            if record.get("session") == session and record["op"] == "save":
+                records[record["digest"]] = record
+    return len(records)
+
+
+def busily(work: Callable[[int], object], count: int, beside: Callable[[], object]) -> None:
+    """Do some work in threads at once while something else is done over and over."""
+    done = threading.Event()
+
+    def again() -> None:
+        while not done.is_set():
+            beside()
+
+    with ThreadPoolExecutor(count + 1) as threads:
+        other = threads.submit(again)
+        list(threads.map(work, range(count)))
+        done.set()
+        other.result(20)
+
+
+def test_an_end_beside_calls_gives_no_more_saves_and_no_second_block(daemon: Daemon) -> None:
+    daemon.save("wind", "The wind gauge reports knots.", description="Units of the wind gauge")
+    kernel = Kernel(daemon, "s")
+    kernel.start()
+    texts = set()
+
+    def work(number: int) -> None:
+        with suppress(memd_client.SaveCap):
+            kernel.save(f"n{number}")
+        texts.add(kernel.focus(f"the wind gauge, asked {number} times")["text"])
+
+    busily(work, 12, lambda: kernel.call("session.end"))
+    assert saves_of(daemon, "s", daemon.repo) == 3
+    assert len(texts) == 1
+
+
+def test_a_start_elsewhere_beside_saves_gives_no_more_of_them(daemon: Daemon) -> None:
+    places = [daemon.repo, daemon.root / "b", daemon.root / "c"]
+    for place in places[1:]:
+        (place / ".git").mkdir(parents=True)
+    kernels = [Kernel(daemon, "s", place) for place in places]
+    for kernel in kernels:
+        kernel.start()
+    turn = itertools.cycle(kernels)
+
+    def work(number: int) -> None:
+        with suppress(memd_client.SaveCap):
+            kernels[0].save(f"n{number}")
+
+    busily(work, 12, lambda: next(turn).start(resumed=True))
+    assert saves_of(daemon, "s", *places) == 3
+
+
+def test_a_repository_that_moved_gives_no_saves_back(daemon: Daemon) -> None:
+    kernel = Kernel(daemon, "s")
+    kernel.start()
+    for number in range(3):
+        kernel.save(f"n{number}")
+    moved = daemon.root / "moved"
+    daemon.repo.rename(moved)
+    assert Kernel(daemon, "s", moved).start(resumed=True)["saves_left"] == 0
+    moved.rename(daemon.repo)
+
+
+def test_an_update_beside_a_forget_puts_nothing_back(daemon: Daemon) -> None:
+    def forget(_number: int) -> object:
+        return daemon.call("memory.forget", name="plan")
+
+    for number in range(8):
+        daemon.save("plan", f"The lighthouse password is plover{number}.", description="Plan of the lighthouse")
+        kernel = Kernel(daemon, f"s{number}")
+        kernel.start()
+        kernel.focus("the plan for the lighthouse, please")
+        busily(forget, 1, partial(kernel.call, "session.update", read_only=False))
+        assert held(daemon, f"plover{number}") == []
+        assert "plover" not in kernel.focus("x")["text"]
+
+
+def test_a_frozen_block_is_looked_at_again_before_it_is_shown(daemon: Daemon) -> None:
+    daemon.save("plan", "The lighthouse password is plover.", description="Plan of the lighthouse")
+    kernel = Kernel(daemon, "s")
+    kernel.start()
+    kernel.focus("the plan for the lighthouse, please")
+    (daemon.store / "plan.md").unlink()
+    until(lambda: "plover" not in kernel.focus("x")["text"], seconds=10)
+    daemon.save("plan", "The lighthouse password is plover.", description="Plan of the lighthouse")
+    other = Kernel(daemon, "t")
+    other.start()
+    path = daemon.home / "sessions" / "t.json"
+    other.focus("the plan for the lighthouse, please")
+    before = path.read_bytes()
+    daemon.call("memory.forget", name="plan")
+    daemon.kill()
+    path.write_bytes(before)  # as a crash leaves it that comes between a forget's journal line and its purge
+    daemon.start()
+    assert "plover" not in other.focus("x")["text"]
+    assert held(daemon, "plover") == []
+
+
+def test_what_was_set_aside_goes_with_a_forget(daemon: Daemon) -> None:
+    daemon.save("plan", "The lighthouse password is plover.", description="Plan of the lighthouse")
+    kernel = Kernel(daemon, "s")
+    kernel.start()
+    kernel.focus("the plan for the lighthouse, please")
+    daemon.kill()
+    path = daemon.home / "sessions" / "s.json"
+    path.write_bytes(path.read_bytes()[:-2])
+    daemon.start()
+    kernel.start()
+    assert daemon.call("memory.forget", name="plan")["receipt"]["left"] == []
+    assert held(daemon, "plover") == []
