@@ -24,7 +24,7 @@ from memd.protocol import (
     StoreRow,
 )
 from memd.store import Adopt, Adopted, Arrival, Author, Leave, Left
-from memd.verbs.call import Call, person_only, printable
+from memd.verbs.call import Call, printable
 
 AT_ONCE = 256
 """Arrivals in one commit: enough that their syncs are shared, few enough that other writes get a turn."""
@@ -107,7 +107,7 @@ async def adopt_store(call: Call, params: StoreAdoptParams) -> StoreAdoptReply:
 
     When all are durable here they are forgotten there, so that a later forget leaves no copy.
     """
-    person_only(params)
+    call.person_only(params)
     async with call.library.adopting:  # two stores that adopt each other at once would each count on the other's copy
         return await adopt_from(call, params)
 

@@ -4,7 +4,7 @@ SPEC section 7: exactly one of `session` and `cwd`, which `protocol` has made su
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
 from memd import journal, secrets
@@ -61,9 +61,11 @@ class Call:
             raise ReadOnly(f"the session is in its host's plan mode, where no note changes; {way_out}")
 
     def person_only(self, params: PlaceParams) -> None:
-        """Refuse an agent, a child as one first. Errors: as `session`; Refused (field `session`)."""
-        self.session(params)
-        person_only(params)
+        """Refuse an agent: these verbs are a person's (SPEC 7). Errors: NotRoot, Refused (field `session`)."""
+        with suppress(NotFound):
+            self.session(params)
+        if params.session is not None:
+            raise Refused("session", "session: this verb is a person's; a person calls it with cwd", bound="cwd")
 
     @asynccontextmanager
     async def one_save(self, params: PlaceParams) -> AsyncIterator[LiveSession | None]:
@@ -96,12 +98,6 @@ class Call:
 def author(params: PlaceParams, by: str | None = None) -> Author:
     """Whom the journal names: a session, or a person; `by` is the verb that writes in their name (SPEC 4)."""
     return Author(session=params.session, by=by or (None if params.session else PERSON.by))
-
-
-def person_only(params: PlaceParams) -> None:
-    """Refuse an agent (field `session`): these verbs are a person's (SPEC 7)."""
-    if params.session is not None:
-        raise Refused("session", "session: this verb is a person's; a person calls it with cwd", bound="cwd")
 
 
 def asked_hash(field: str, text: str) -> str:

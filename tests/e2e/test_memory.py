@@ -279,9 +279,22 @@ def test_accept_lets_the_deletions_of_a_suspended_store_happen(daemon: Daemon) -
 
 
 def test_an_agent_may_not_do_what_is_a_persons(daemon: Daemon) -> None:
-    with daemon.connect() as connection, pytest.raises(memd_client.MemdError) as caught:
-        connection.call("memory.rebuild", {"session": "s-1"})
-    assert caught.value.data["kind"] in ("refused", "not_found")
+    persons: dict[str, dict[str, object]] = {
+        "memory.rebuild": {},
+        "memory.reconcile": {"accept": True},
+        "memory.import": {"dir": "/"},
+        "store.adopt": {"key": "any"},
+    }
+    with daemon.connect() as connection:
+        connection.call("session.start", {"session": "root", "cwd": str(daemon.repo)})
+        connection.call("session.start", {"session": "child", "cwd": str(daemon.repo), "depth": 1})
+        for verb, params in persons.items():
+            for session in ("root", "nobody"):
+                with pytest.raises(memd_client.Refused) as caught:
+                    connection.call(verb, {"session": session} | params)
+                assert caught.value.data["field"] == "session"
+            with pytest.raises(memd_client.NotRoot):
+                connection.call(verb, {"session": "child"} | params)
 
 
 @pytest.mark.parametrize("params", [{}, {"cwd": "/", "session": "s"}])
