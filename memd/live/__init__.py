@@ -2,8 +2,9 @@
 
 from memd.live.feed import Feed, Outbox
 from memd.live.library import Library, Place
+from memd.live.roots import Look, Root, Roots
 from memd.live.runtime import Runtime
 from memd.live.sessions import LiveSession
 from memd.live.stores import LiveStore
 
-__all__ = ["Feed", "Library", "LiveSession", "LiveStore", "Outbox", "Place", "Runtime"]
+__all__ = ["Feed", "Library", "LiveSession", "LiveStore", "Look", "Outbox", "Place", "Root", "Roots", "Runtime"]

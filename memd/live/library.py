@@ -20,6 +20,7 @@ from memd.config import Config
 from memd.errors import MemdError
 from memd.fs import Disk
 from memd.live.feed import Feed, changes
+from memd.live.roots import Root, Roots
 from memd.live.runtime import Runtime
 from memd.live.sessions import LiveSessions
 from memd.live.stores import LiveStore
@@ -28,6 +29,8 @@ from memd.store import Author, Journaled, Saved, Store, transfer
 
 PLACES_MAX = 256
 """Places remembered; a daemon that served more begins anew."""
+RETRY_S = 10.0
+"""Seconds after which a directory that could not be looked into is looked into again."""
 
 
 class Place(NamedTuple):
@@ -84,6 +87,8 @@ class Library:
         self.config = config
         self.runtime = runtime or Runtime()
         self.feed = Feed()
+        self.roots = Roots()
+        self._failing: dict[Path, str] = {}
         self._opened: dict[Path, LiveStore] = {}
         self._known: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
         self._of_repo: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
@@ -131,6 +136,7 @@ class Library:
         """Hold on to a store once there is something of it."""
         if store.opened:
             self._opened[store.directory] = store
+            self.roots.add(store.directory, store.directory, store.look)
 
     async def move(self, source: LiveStore, target: LiveStore, name: str, author: Author) -> Saved:
         """Move a note between two stores, both held from first to last, locked in path order so that no two moves
@@ -165,13 +171,26 @@ class Library:
         return self._at(directory, Scope.REPO, paths.origin_of(directory)) if directory.is_dir() else None
 
     async def rescan(self) -> None:
-        """Look at every opened store once, since events can be missed (SPEC 5)."""
-        for store in list(self._opened.values()):
-            try:
-                await store.reconcile()
-            except MemdError as error:
-                self.runtime.note(f"rescan {store.scope}", error.text)
+        """Look at every root as a whole, since events can be missed (SPEC 5)."""
+        for root in self.roots.current().values():
+            root.notice(None)
+            await self.look(root)
         self.runtime.last_scan = time.monotonic()
+
+    async def look(self, root: Root) -> None:
+        """Look at what was noticed of one root. A look that fails is a finding until it does not, and tried again."""
+        try:
+            await root.look()
+        except (MemdError, OSError) as error:
+            self._failing[root.directory] = (
+                error.text if isinstance(error, MemdError) else error.strerror or "it fails"
+            )
+            root.retry(RETRY_S)
+        else:
+            self._failing.pop(root.directory, None)
+        self.runtime.findings.pop("look", None)
+        for reason in self._failing.values():
+            self.runtime.note("look", f"{len(self._failing)} watched directories could not be looked into: {reason}")
 
     @property
     def store_count(self) -> int:

@@ -215,6 +215,10 @@ class LiveStore:
             raise TypeError(outcome)
         return outcome
 
+    async def look(self, _names: frozenset[str] | None) -> float | None:
+        """Take in what differs, after something was noticed; when there will be more to take. Errors: as `write`."""
+        return (await self.reconcile()).wait_until
+
     async def try_reconcile(self) -> None:
         """Take in what differs if the disk allows it and nobody holds the lock for long, for a reader.
 
