@@ -6,27 +6,30 @@ exceptions: their texts may hold a note's. SPEC section 15.
 """
 
 import asyncio
+import faulthandler
 import logging
 import os
 import signal
-import sys
+import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
+from anyio.abc import TaskStatus
 
 import memd
 import memd_client
 from memd import config as configs
-from memd import paths
+from memd import log, paths, systemd
 from memd.config import Config
-from memd.fs import Disk, LockTimeoutError
+from memd.lifetime import AlreadyServedError, Lease, NotHandedOverError, lifetime
 from memd.live import Library
 from memd.rpc import Dispatcher, trace
-from memd.server import Listener, Server, SocketTakenError, listen
+from memd.server import Listener, Server, SocketTakenError, is_answered, listen
+from memd.systemd import HandedOverError, Reports
 from memd.verbs import VERBS, Call
 
 LOOK_S = 55.0
@@ -38,16 +41,7 @@ _SERVED = 0
 _FAILED = 1
 _USAGE = 2
 
-_PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 _log = logging.getLogger(__name__)
-
-
-class AlreadyServedError(Exception):
-    """Another daemon holds the home's lock; `pid` is what it wrote there, None when that does not read."""
-
-    def __init__(self, pid: int | None) -> None:
-        super().__init__(pid)
-        self.pid = pid
 
 
 def start() -> int:
@@ -57,17 +51,37 @@ def start() -> int:
     for every failure. What it has to say goes to standard error.
     """
     os.umask(0o077)
-    _log_to_stderr()
+    handler = log.to_stderr()
+    faulthandler.enable()  # a watchdog's SIGABRT shows where it hung: names of places, no values
+    reports = systemd.reports(os.environ)
     try:
-        home, path, config = paths.home(), paths.socket_path(), configs.load(paths.config_path())
-    except memd_client.BadPlace as error:
+        sock = systemd.handed_over(os.environ)
+        systemd.forget(os.environ)
+        home, path, config_path = paths.home(), paths.socket_path(), paths.config_path()
+    except (memd_client.BadPlace, HandedOverError) as error:
         _log.error("%s", error)
         return _USAGE
+    handler.keep_short(paths.log_path())
+    config = configs.load(config_path)
     logging.getLogger().setLevel(config.log_level.upper())
     try:
-        with lifetime(home), listen(path) as listener:
-            _log.info("memd %s serves %s at %s", memd.__version__, home, path)
-            anyio.run(partial(run, home, config, listener, at_stop=_exit_later), backend="asyncio")
+        lock = lifetime(home, is_answered=partial(is_answered, path), takes_over=sock is not None)
+        with lock as lease, _listener(sock, path) as listener:
+            _log.info("memd %s serves %s at %s", memd.__version__, home, listener.path)
+            serve = partial(
+                run,
+                home,
+                config,
+                listener,
+                at_stop=_exit_later,
+                lease=lease,
+                reports=reports,
+                read_config=partial(configs.load, config_path),
+            )
+            anyio.run(serve, backend="asyncio")
+    except NotHandedOverError as error:
+        _log.error("process %s holds %s and does not finish; end it", error.pid or "unknown", home)
+        return _FAILED
     except AlreadyServedError as error:
         _log.info("memd already serves %s: process %s", home, error.pid or "unknown")
     except SocketTakenError as error:
@@ -82,6 +96,11 @@ def start() -> int:
     return _SERVED
 
 
+def _listener(sock: socket.socket | None, path: Path) -> Listener:
+    """The listener on a socket that was handed over, else one of our own at `path`."""
+    return listen(path) if sock is None else Listener(sock, owned=False)
+
+
 async def run(
     home: Path,
     config: Config,
@@ -90,19 +109,20 @@ async def run(
     at_stop: Callable[[], object] = lambda: None,
     heeds_signals: bool = True,
     look_s: float = LOOK_S,
+    lease: Lease | None = None,
+    reports: Reports | None = None,
+    read_config: Callable[[], Config] = Config,
 ) -> None:
     """Serve `home` on `listener` until it is told to stop, and close the listener.
 
-    `at_stop` is called once when that happens. Signals are heard in the main thread only. Raises what a task
-    of the daemon's own raised.
+    `at_stop` is called once when that happens. Signals are heard in the main thread only; SIGHUP takes what
+    `read_config` gives. It ends when `lease` does not hold any more. Raises what a task of the daemon's own raised.
     """
     asyncio.get_running_loop().set_exception_handler(_report)
     library = Library(home, config)
     runtime = library.runtime
-    for finding in config.findings:
-        _log.warning("%s", finding)
-    if config.findings:
-        runtime.note("config", "; ".join(config.findings))
+    reports = reports or Reports()
+    _take(library, config)
 
     def count(connections: int) -> None:
         runtime.connections = connections
@@ -110,60 +130,73 @@ async def run(
     server = Server(listener, Dispatcher(VERBS, partial(Call, library)).answer, uid=os.geteuid(), count=count)
     async with anyio.create_task_group() as tasks:
         if heeds_signals:
-            tasks.start_soon(_heed_signals, runtime.stop)
-        tasks.start_soon(_look_around, library, listener, look_s)
-        tasks.start_soon(_when_stopped, runtime.stop, at_stop)
+            await tasks.start(_heed_signals, library, reports, read_config)
+        tasks.start_soon(_look_around, library, listener, lease, look_s)
+        tasks.start_soon(_when_stopped, runtime.stop, at_stop, reports)
+        if reports.watchdog_s is not None:
+            tasks.start_soon(_show_life, library, reports, reports.watchdog_s / 2)
+        reports.ready(_state(library))
         await server.serve(runtime.stop)
         tasks.cancel_scope.cancel()
-
-
-@contextmanager
-def lifetime(home: Path) -> Iterator[None]:
-    """Hold the lock that makes this process the daemon of `home`, which is made, 0700, when it is not there.
-
-    `AlreadyServedError` when another process holds it.
-    """
-    disk = Disk()
-    disk.make_dirs(home)
-    lock = home / ".daemon.lock"
-    with ExitStack() as held:
-        try:
-            held.enter_context(disk.locked(lock, 0))
-        except LockTimeoutError:
-            raise AlreadyServedError(_pid_in(lock)) from None
-        lock.write_text(f"{os.getpid()}\n")
-        yield
-
-
-def _pid_in(lock: Path) -> int | None:
-    try:
-        return int(lock.read_text())
-    except (OSError, ValueError):
-        return None
 
 
 # -- tasks ---------------------------------------------------------------------------------------------------
 
 
-async def _heed_signals(stop: anyio.Event) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+async def _heed_signals(
+    library: Library, reports: Reports, read_config: Callable[[], Config], *, task_status: TaskStatus[None]
+) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        task_status.started()
         async for number in signals:
-            _log.info("%s: finishing", signal.Signals(number).name)
-            stop.set()
+            if number == signal.SIGHUP:
+                reports.reloading()
+                _take(library, await anyio.to_thread.run_sync(read_config))
+                _log.info("the config was read again")
+                reports.ready(_state(library))
+            else:
+                _log.info("%s: finishing", signal.Signals(number).name)
+                library.runtime.stop.set()
 
 
-async def _look_around(library: Library, listener: Listener, look_s: float) -> None:
-    """Rescan the stores; stop once nobody can reach this daemon any more."""
+def _take(library: Library, config: Config) -> None:
+    """Let a config count from now on, and say what is wrong with it."""
+    library.reconfigure(config)
+    for finding in config.findings:
+        _log.warning("%s", finding)
+    logging.getLogger().setLevel(library.config.log_level.upper())
+
+
+async def _look_around(library: Library, listener: Listener, lease: Lease | None, look_s: float) -> None:
+    """Rescan the stores; stop once nobody can reach this daemon any more, or another may serve its home."""
     while True:
         await anyio.sleep(look_s)
         if not listener.is_reachable():
             _log.warning("the socket's file was removed or replaced: finishing")
             library.runtime.stop.set()
+        if lease is not None and not lease.is_held():
+            _log.warning("the home's lock was removed or replaced: finishing")
+            library.runtime.stop.set()
         await library.rescan()
 
 
-async def _when_stopped(stop: anyio.Event, at_stop: Callable[[], object]) -> None:
+async def _show_life(library: Library, reports: Reports, pause_s: float) -> None:
+    """Tell the watchdog that the event loop turns."""
+    while True:
+        reports.alive(_state(library))
+        await anyio.sleep(pause_s)
+
+
+def _state(library: Library) -> str:
+    """What a person sees of the daemon at the service manager's: counts, and the kinds of what is wrong."""
+    runtime = library.runtime
+    said = f"{library.store_count} stores, {runtime.connections} connections"
+    return said + "".join(f", see memctl status: {kind}" for kind in sorted(runtime.findings))
+
+
+async def _when_stopped(stop: anyio.Event, at_stop: Callable[[], object], reports: Reports) -> None:
     await stop.wait()
+    reports.stopping("finishing")
     at_stop()
 
 
@@ -185,23 +218,6 @@ def _exit_now() -> None:
 
 
 # -- the log -------------------------------------------------------------------------------------------------
-
-
-class LogLine(logging.Formatter):
-    """One record, one line, its priority in front as the service manager reads it; no exception's text."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
-        text = record.getMessage()
-        if record.exc_info and record.exc_info[1]:
-            text += f": {trace(record.exc_info[1])}"
-        return f"<{_PRIORITIES.get(record.levelno, 5)}>{' '.join(text.splitlines())}"
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LogLine())
-    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
 
 
 def _report(_loop: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:

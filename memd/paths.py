@@ -37,6 +37,11 @@ def config_path() -> Path:
     return Path(memd_client.config_path())
 
 
+def log_path() -> Path:
+    """The log of a daemon that a client started. Errors: `memd_client.BadPlace`."""
+    return Path(memd_client.log_path())
+
+
 def global_store(home: Path) -> Path:
     """The directory of the notes that hold everywhere."""
     return home / "memory"

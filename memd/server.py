@@ -103,12 +103,16 @@ def _clear(path: Path) -> None:
         return
     if not stat.S_ISSOCK(there.st_mode):
         raise SocketTakenError("what is at the socket's path is no socket")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)
-        refused = probe.connect_ex(str(path)) in (errno.ECONNREFUSED, errno.ENOENT)
-    if not refused:
+    if is_answered(path):
         raise SocketTakenError("another process answers at the socket's path")
     path.unlink(missing_ok=True)
+
+
+def is_answered(path: Path) -> bool:
+    """Whether somebody listens at `path`, however busy; what cannot be told counts as somebody."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        return probe.connect_ex(str(path)) not in (errno.ECONNREFUSED, errno.ENOENT)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
+import msgspec
 
 import memd_client
 from memd import note, paths
@@ -96,6 +97,20 @@ class Library:
         self.sessions = LiveSessions(home / "sessions")
         self.adopting = anyio.Lock()
         self._everywhere = self._at(paths.global_store(home), Scope.GLOBAL, None)
+
+    def reconfigure(self, config: Config) -> None:
+        """Let a config count from now on; of one that is not sound only that nothing is imported (SPEC 15)."""
+        if not config.sound:
+            kept = {"claude_import": False, "kimi_import": False, "findings": config.findings, "sound": False}
+            config = msgspec.structs.replace(self.config, **kept)
+        self.config = config
+        for store in self._known.values():
+            store.store.lock_timeout = config.lock_timeout_s
+            store.store.settle_s = config.settle_ms / 1000
+        if config.findings:
+            self.runtime.note("config", "; ".join(config.findings))
+        else:
+            self.runtime.clear("config")
 
     @property
     def everywhere(self) -> LiveStore:

@@ -19,3 +19,7 @@ class Runtime:
     def note(self, kind: str, reason: str) -> None:
         """Keep a trouble for `daemon.status`; one a kind, the latest."""
         self.findings[kind] = reason
+
+    def clear(self, kind: str) -> None:
+        """A trouble is over."""
+        self.findings.pop(kind, None)

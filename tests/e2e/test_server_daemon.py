@@ -22,6 +22,8 @@ import memd
 import memd_client
 from memd import daemon
 from memd.config import Config
+from memd.lifetime import lifetime
+from memd.log import LogLine
 from memd.server import listen
 from support.fake_verbs import SECRET, request
 from support.serving import Client
@@ -277,7 +279,7 @@ def test_a_daemon_nobody_can_reach_ends(home: Path) -> None:
     path = home / "run" / "memd.sock"
 
     async def serve() -> None:
-        with daemon.lifetime(home), listen(path) as listener, anyio.fail_after(20):
+        with lifetime(home), listen(path) as listener, anyio.fail_after(20):
             path.unlink()
             path.write_text("another's")
             await daemon.run(home, Config(), listener, heeds_signals=False, look_s=0.01)
@@ -300,7 +302,7 @@ def test_a_look_rescans_the_stores_and_the_daemon_goes_on(home: Path) -> None:
             ask(client, "daemon.stop")
 
     async def serve() -> None:
-        with daemon.lifetime(home), listen(path) as listener:
+        with lifetime(home), listen(path) as listener:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(anyio.to_thread.run_sync, stop)
                 await daemon.run(
@@ -321,7 +323,7 @@ def test_a_look_rescans_the_stores_and_the_daemon_goes_on(home: Path) -> None:
 
 def _logged(level: int, text: str, error: BaseException | None = None) -> str:
     info = None if error is None else (type(error), error, error.__traceback__)
-    return daemon.LogLine().format(logging.LogRecord("memd", level, __file__, 1, text, (), info))
+    return LogLine().format(logging.LogRecord("memd", level, __file__, 1, text, (), info))
 
 
 @pytest.mark.parametrize(
@@ -349,7 +351,7 @@ def test_what_the_event_loop_reports_is_logged_without_its_text(home: Path, capl
         raise ValueError(SECRET)
 
     async def serve() -> None:
-        with daemon.lifetime(home), listen(path) as listener, anyio.fail_after(20):
+        with lifetime(home), listen(path) as listener, anyio.fail_after(20):
             path.unlink()
             asyncio.get_running_loop().call_later(0, fail)
             await daemon.run(home, Config(), listener, heeds_signals=False, look_s=0.01)

@@ -1,0 +1,62 @@
+"""The log: standard error, a line a record. Law: the daemon's own words, never a note's or an exception's text.
+
+Each line has its priority in front, as the service manager reads it. A log that is `<home>/memd.log` is kept under
+1 MiB here, since nobody rotates it. SPEC section 15.
+"""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+from memd.rpc import trace
+from memd_client import starting
+
+LINE_MAX = 4096
+"""Characters of one record; the rest is cut, so that a log stays within its bound."""
+
+_PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
+
+
+class LogLine(logging.Formatter):
+    """One record, one line, its priority in front as the service manager reads it; no exception's text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[1]:
+            text += f": {trace(record.exc_info[1])}"
+        return f"<{_PRIORITIES.get(record.levelno, 5)}>{' '.join(text.splitlines())}"[:LINE_MAX]
+
+
+class LogFile(logging.StreamHandler):  # type: ignore[type-arg]  # it is generic for type checkers only
+    """Standard error; cut to its last lines when it is the log that nobody else keeps short."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+        self.setFormatter(LogLine())
+        self.descriptor: int | None = None
+
+    def keep_short(self, log: Path) -> None:
+        """From now on, if standard error is that file."""
+        try:
+            if os.path.samestat(os.fstat(sys.stderr.fileno()), log.stat()):
+                self.descriptor = sys.stderr.fileno()
+        except (OSError, ValueError):
+            self.descriptor = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        super().emit(record)
+        if self.descriptor is not None:
+            try:
+                starting.trim_log(self.descriptor)
+            except OSError:  # it cannot be read or cut: then it is at least not asked again
+                self.descriptor = None
+
+
+def to_stderr() -> LogFile:
+    """Have everything that is logged written to standard error, from the level info on."""
+    handler = LogFile()
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
+    return handler
