@@ -1,6 +1,6 @@
 """The process. Law: one daemon a home; it serves only while it holds the home's lock, and it always ends.
 
-One task group: the listener, the signals, the minute's look around. Any of them that fails ends the daemon, and
+One task group: the listener, the watcher, the signals. Any of them that fails ends the daemon, and
 says so; a connection never does. What is logged is the daemon's own words and the types and places of
 exceptions: their texts may hold a note's. SPEC section 15.
 """
@@ -31,9 +31,10 @@ from memd.rpc import Dispatcher, trace
 from memd.server import Listener, Server, SocketTakenError, is_answered, listen
 from memd.systemd import HandedOverError, Reports
 from memd.verbs import VERBS, Call
+from memd.watcher import Watcher
 
 LOOK_S = 55.0
-"""Seconds between two looks at the stores and at the socket's file, each promised within a minute."""
+"""Seconds between two looks at the stores, and at the socket's file, each promised within a minute."""
 EXIT_S = 1.5
 """Seconds after a stop when the process goes whatever still runs; by then nothing unacknowledged is awaited."""
 
@@ -131,7 +132,8 @@ async def run(
     async with anyio.create_task_group() as tasks:
         if heeds_signals:
             await tasks.start(_heed_signals, library, reports, read_config)
-        tasks.start_soon(_look_around, library, listener, lease, look_s)
+        tasks.start_soon(_look_around, runtime.stop, listener, lease, look_s)
+        tasks.start_soon(Watcher(library, look_s).run)
         tasks.start_soon(_when_stopped, runtime.stop, at_stop, reports)
         if reports.watchdog_s is not None:
             tasks.start_soon(_show_life, library, reports, reports.watchdog_s / 2)
@@ -167,17 +169,16 @@ def _take(library: Library, config: Config) -> None:
     logging.getLogger().setLevel(library.config.log_level.upper())
 
 
-async def _look_around(library: Library, listener: Listener, lease: Lease | None, look_s: float) -> None:
-    """Rescan the stores; stop once nobody can reach this daemon any more, or another may serve its home."""
+async def _look_around(stop: anyio.Event, listener: Listener, lease: Lease | None, look_s: float) -> None:
+    """Stop once nobody can reach this daemon any more, or another may serve its home."""
     while True:
         await anyio.sleep(look_s)
         if not listener.is_reachable():
             _log.warning("the socket's file was removed or replaced: finishing")
-            library.runtime.stop.set()
+            stop.set()
         if lease is not None and not lease.is_held():
             _log.warning("the home's lock was removed or replaced: finishing")
-            library.runtime.stop.set()
-        await library.rescan()
+            stop.set()
 
 
 async def _show_life(library: Library, reports: Reports, pause_s: float) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from memd import journal
 from memd.focus import text
-from memd.live.stores import LiveStore
+from memd.live.stores import BY_HAND, LiveStore
 from memd.protocol import Activity, ActivityKind, Pointer, Telemetry
 from memd.store import Journaled
 
@@ -24,7 +24,6 @@ OUTBOX_MAX = 1_024
 SINGLY_MAX = 64
 """Changes by hand that one commit tells of one by one; more of them, after a checkout say, are one event a kind."""
 
-BY_HAND = "hand"
 BY_THE_BATCH = frozenset({"claude", "import", "kimi", "store"})
 """Writers that bring many notes at a time: whoever runs them tells of the batch, with `imported`."""
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import anyio
 
 Look = Callable[[frozenset[str] | None], Awaitable[float | None]]
-"""Looks into a directory: at its entries of these names, or at everything when None. The names may be of anything,
-also of what is no note or is there no more; they only say where to begin.
+"""Looks into a directory: at its entries of these names, or at everything when None. The names end in `.md`
+and do not begin with a dot, and may be of what is no note or is there no more; they only say where to begin.
 
 It answers when it wants to be called again, in unix seconds, although nothing more may be heard (something there was
 not yet quiet); None when it does not. It is never called twice at a time for one root, and may take its time: other
@@ -62,7 +62,9 @@ class Root:
             if not self._noticed.is_set():
                 return
             names = None if self._everything else frozenset(self._names)
-            self._names, self._everything, self._due, self._noticed = set(), False, None, anyio.Event()
+            self._names, self._everything, self._noticed = set(), False, anyio.Event()
+            if names is None:
+                self._due = None
             failed: Exception | None = None
             for look in list(self._looks.values()):
                 try:
@@ -103,8 +105,9 @@ class Roots:
         library.roots.drop(directory, owner)
 
     A directory need not exist: it is picked up when it appears, at the latest by the minute's look. Only its own
-    entries are watched, not what is below directories in it. Several owners may look into one directory; an owner has
-    one look a directory, and to add it again costs nothing. A root is looked at as a whole once an owner was added.
+    `.md` entries are watched, not what is below directories in it. Several owners may look into one directory; an
+    owner has one look a directory, and to add it again costs nothing. A root is looked at as a whole once an owner
+    was added.
     """
 
     def __init__(self) -> None:

@@ -8,11 +8,16 @@ import anyio
 
 @dataclass
 class Runtime:
-    """The daemon's state that verbs report: `started` is monotonic seconds, `findings` are reasons by kind."""
+    """The daemon's state that verbs report: times are monotonic seconds, `findings` are reasons by kind.
+
+    `watching`: changes in every store are heard as they happen.
+    """
 
     stop: anyio.Event = field(default_factory=anyio.Event)
     started: float = field(default_factory=time.monotonic)
     connections: int = 0
+    watching: bool = False
+    last_event: float | None = None
     last_scan: float | None = None
     findings: dict[str, str] = field(default_factory=dict)
 

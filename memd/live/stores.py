@@ -37,6 +37,8 @@ from memd.store import (
 
 T = TypeVar("T")
 
+BY_HAND = "hand"
+"""Who the journal says wrote what nobody wrote through memd."""
 BATCH_MAX = 64
 """Requests one commit carries at most; it bounds what a failed sync refuses and how long a first waiter waits."""
 
@@ -87,6 +89,8 @@ class LiveStore:
         self.index = Snapshot.EMPTY
         self.view = View()
         self.opened = False
+        self.is_slicing = False
+        self._untold: list[Journaled] = []
         self.lock = anyio.Lock()
         self.waiting: list[Waiter] = []
 
@@ -158,8 +162,15 @@ class LiveStore:
         self.index = index_with(self.index, committed) if index is None else index
         self.view = committed.view
         self.opened = self.opened or bool(self.entries) or self.view.journal is not None
-        if committed.journaled and self._tell is not None:
-            self._tell(self, committed.journaled)
+        journaled = committed.journaled
+        if self.is_slicing or any(isinstance(outcome, Reconciled) and outcome.more for outcome in committed.outcomes):
+            self._untold += [each for each in journaled if each.record.by == BY_HAND]
+            journaled = tuple(each for each in journaled if each.record.by != BY_HAND)
+        self._tell_of(journaled)
+
+    def _tell_of(self, journaled: Sequence[Journaled]) -> None:
+        if journaled and self._tell is not None:
+            self._tell(self, journaled)
 
     async def let_go(self) -> None:
         """Have forgotten notes go from wherever else their text is kept.
@@ -209,14 +220,31 @@ class LiveStore:
         self.apply(committed, index)
 
     async def reconcile(self, *, accept: bool = False) -> Reconciled:
-        """Take in what differs, now."""
-        outcome = await self.write(Reconcile(accept))
-        if not isinstance(outcome, Reconciled):
-            raise TypeError(outcome)
-        return outcome
+        """Take in what differs, now; much of it in slices, so that others write in between, and told of at once.
 
-    async def look(self, _names: frozenset[str] | None) -> float | None:
-        """Take in what differs, after something was noticed; when there will be more to take. Errors: as `write`."""
+        Errors: as `write`.
+        """
+        taken = Reconciled(more=True)
+        try:
+            while taken.more:
+                outcome = await self.write(Reconcile(accept, sliced=True))
+                if not isinstance(outcome, Reconciled):
+                    raise TypeError(outcome)
+                taken = taken.then(outcome)
+                self.is_slicing = taken.more
+        finally:
+            self.is_slicing = False
+            untold, self._untold = self._untold, []
+            self._tell_of(untold)
+        return taken
+
+    async def look(self, names: frozenset[str] | None) -> float | None:
+        """Take in what differs, after something was noticed; when there may be more to take. Errors: as `write`.
+
+        Of memd's own writes it hears, too: those are known by the few files that are named.
+        """
+        if names is not None and not await anyio.to_thread.run_sync(self.store.may_differ, names):
+            return None
         return (await self.reconcile()).wait_until
 
     async def try_reconcile(self) -> None:
@@ -224,8 +252,10 @@ class LiveStore:
 
         What was served before goes on being served.
         """
+        if self.is_slicing:
+            return  # much is being taken in; a reader would wait for it again and again
         with suppress(MemdError), anyio.move_on_after(READER_WAIT_S):
-            await self.write(Reconcile(patient=False))
+            await self.write(Reconcile(patient=False, sliced=True))
 
     async def inspect(self, look: Callable[[], T]) -> T:
         """What a blocking look at the store finds, in a worker thread while no commit runs."""

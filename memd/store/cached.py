@@ -63,6 +63,14 @@ class Cached(Generic[T]):
         """Whether the file still is what the last `get` saw."""
         return self._look() == self._stamp
 
+    def holds(self) -> bool:
+        """Whether the file's bytes are those that were last read or written."""
+        known = self._known
+        try:
+            return known is not None and self.disk.read(self.path)[0] == known[0]
+        except OSError:
+            return False
+
     def wrote(self, raw: bytes, value: T) -> None:
         """The file was replaced by `raw`, which encodes `value`; the next `get` sees whether it still holds it."""
         self._known, self._settled, self._untold = (raw, value), False, True

@@ -146,11 +146,13 @@ class Leave(msgspec.Struct, frozen=True):
 class Reconcile(msgspec.Struct, frozen=True):
     """Take in what differs from the journal (SPEC 5); `accept` carries out the deletions a guard holds back.
 
-    One that is not `patient` is a reader's, who would rather be served what was known than wait for the lock.
+    One that is not `patient` is a reader's, who would rather be served what was known than wait for the lock. One
+    that is `sliced` takes in, and forgets, only as many notes as others can wait for.
     """
 
     accept: bool = False
     patient: bool = True
+    sliced: bool = False
 
 
 class Rebuild(msgspec.Struct, frozen=True):
@@ -218,13 +220,17 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class Reconciled(msgspec.Struct, frozen=True):
-    """What a reconcile took in. `wait_until` (unix seconds): when something not yet quiet will be due."""
+    """What a reconcile took in. `wait_until` (unix seconds): when something not yet quiet will be due.
+
+    `more`: a slice left something that can be taken in at once.
+    """
 
     adopted: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
     suspended: bool = False
     wait_until: float | None = None
+    more: bool = False
 
     def then(self, later: "Reconciled") -> "Reconciled":
         """What this and a later reconcile took in; what holds and is waited for is the later's."""
@@ -234,6 +240,7 @@ class Reconciled(msgspec.Struct, frozen=True):
             forgotten=self.forgotten + later.forgotten,
             suspended=later.suspended,
             wait_until=later.wait_until,
+            more=later.more,
         )
 
 

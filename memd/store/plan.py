@@ -29,7 +29,8 @@ class Plan:
 
     `files` holds the bytes of each note file that is to be written, None for one that is to go, and `found` the
     stamp that stood there when the plan looked. `taken` names what a hand has written and the plan journals,
-    `waiting` what is there and cannot be taken yet. `frees_first`: the disk is full, and what goes makes the room for
+    `waiting` what is there and cannot be taken yet. `slice` is how many notes it takes in, and
+    forgets, at most. `frees_first`: the disk is full, and what goes makes the room for
     what is written.
     """
 
@@ -52,6 +53,7 @@ class Plan:
         self.suspended = state.suspended
         self.scanned_ns = state.scanned_ns
         self.behind = state.behind
+        self.slice: int | None = None
         self.retired_usage = False
         self.frees_first = False
         self.listing_file = Working(state.listing)

@@ -5,6 +5,7 @@ Opening, the watcher, `memory.reconcile` and the look after a failed write all e
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from typing import NamedTuple
 
 from memd import settle
 from memd.errors import Refused, Unreadable
@@ -39,19 +40,21 @@ def reconcile(plan: Plan, request: Reconcile, settle_s: float, begun: Collection
     )
     plan.suspended = suspended
     set_gone(plan, seen, keep=gone if suspended else ())
-    adopted, edited, waits = take_seen(plan, seen, settle_s)
-    forgotten = [] if suspended else forget_gone(plan, gone, settle_s, waits, at_once=request.accept)
+    taken = take_seen(plan, seen, settle_s)
+    forgotten = Forgotten([], False) if suspended else forget_gone(plan, gone, settle_s, taken.waits, request)
     rows.mend(plan)
     mend_counts(plan, lower=begun is not None)
     plan.behind = False
-    if waits:
+    more = taken.more or forgotten.more
+    if taken.waits or more:
         plan.scanned_ns = NEVER  # what waits changes nothing more in the directory: only another look finds it quiet
     return Reconciled(
-        adopted=tuple(adopted),
-        edited=tuple(edited),
-        forgotten=tuple(forgotten),
+        adopted=tuple(taken.adopted),
+        edited=tuple(taken.edited),
+        forgotten=tuple(forgotten.names),
         suspended=suspended,
-        wait_until=min(waits, default=None),
+        wait_until=min(taken.waits, default=None),
+        more=more,
     )
 
 
@@ -93,35 +96,63 @@ def recover_forgets(plan: Plan, gone: list[str], begun: Collection[str]) -> list
     return left
 
 
-def take_seen(plan: Plan, seen: dict[str, Seen], settle_s: float) -> tuple[list[str], list[str], list[float]]:
-    """Take in each file that differs from its head and is quiet: names adopted, edited, and times to wait for."""
+class TakenIn(NamedTuple):
+    """Names adopted and edited, times to wait for, and whether the slice left some that need not wait."""
+
+    adopted: list[str]
+    edited: list[str]
+    waits: list[float]
+    more: bool
+
+
+def take_seen(plan: Plan, seen: dict[str, Seen], settle_s: float) -> TakenIn:
+    """Take in each file that differs from its head and is quiet, a slice at most."""
     adopted: list[str] = []
     edited: list[str] = []
     waits: list[float] = []
+    looked = 0
+    more = False
     for name, found in seen.items():
-        if name in plan.files:
+        if name in plan.files or is_known(plan, name, found):
             continue
-        known = plan.entry(name)
-        if known is not None and settled_stamp(known, found) and known.hash == plan.head_hash(name):
+        until = unread_until(plan, name, found, settle_s)
+        if until is not None or (plan.slice is not None and looked >= plan.slice):
+            plan.waiting.add(name)
+            more = more or until is None
+            waits += [] if until is None else [until]
             continue
         read = plan.state.try_note(name)
         if read is None:
             continue
         on_disk = settle.Seen(read.entry.hash, read.entry.size, (read.entry.stamp or found.stamp).ctime_ns / 1e9)
         decision = settle.settle(plan.heads.head(name), on_disk, None, plan.now, settle=settle_s)
-        match decision:
-            case settle.Wait(until=until):
-                waits.append(until)
-                plan.waiting.add(name)
-                continue
-            case settle.Adopt():
-                adopted.append(name)
-            case settle.Edit():
-                edited.append(name)
-            case _:
-                pass
+        if isinstance(decision, settle.Wait):
+            waits.append(decision.until)
+            plan.waiting.add(name)
+            continue
+        if isinstance(decision, settle.Adopt | settle.Edit):
+            (adopted if isinstance(decision, settle.Adopt) else edited).append(name)
+        looked += 1
         plan.take_in(name, read)
-    return adopted, edited, waits
+    return TakenIn(adopted, edited, waits, more)
+
+
+def is_known(plan: Plan, name: str, found: Seen) -> bool:
+    """Whether a note's file still holds its head."""
+    known = plan.entry(name)
+    return known is not None and settled_stamp(known, found) and known.hash == plan.head_hash(name)
+
+
+def unread_until(plan: Plan, name: str, found: Seen, settle_s: float) -> float | None:
+    """Until when a file need not be read, since it changed and is not quiet; None for one that has to be.
+
+    A thousand files that are just being written are not read at each look that finds them unready.
+    """
+    known = plan.entry(name)
+    if known is not None and known.stamp == found.stamp:
+        return None
+    until = settle.quiet_at(found.stamp.size, found.stamp.ctime_ns / 1e9, plan.now, settle_s)
+    return until if until > plan.now else None
 
 
 def take_first(plan: Plan, names: Iterable[str]) -> None:
@@ -133,17 +164,30 @@ def take_first(plan: Plan, names: Iterable[str]) -> None:
         plan.listing = rows.renewed(plan, plan.listing)
 
 
-def forget_gone(plan: Plan, gone: Iterable[str], settle_s: float, waits: list[float], *, at_once: bool) -> list[str]:
-    """Journal the deletions that stayed for `settle_s`; the others' times go to `waits`."""
-    forgotten = []
+class Forgotten(NamedTuple):
+    """Names forgotten, and whether the slice left some that need not wait."""
+
+    names: list[str]
+    more: bool
+
+
+def forget_gone(
+    plan: Plan, gone: Iterable[str], settle_s: float, waits: list[float], request: Reconcile
+) -> Forgotten:
+    """Journal the deletions that stayed for `settle_s`, or all where they are accepted; the others' times go to
+    `waits`.
+    """
+    forgotten: list[str] = []
     for name in gone:
         decision = settle.settle(plan.heads.head(name), None, plan.missing[name], plan.now, settle=settle_s)
-        if isinstance(decision, settle.Wait) and not at_once:
+        if isinstance(decision, settle.Wait) and not request.accept:
             waits.append(decision.until)
             continue
+        if plan.slice is not None and len(forgotten) >= plan.slice:
+            return Forgotten(forgotten, True)
         plan.drop(name, BY_HAND)
         forgotten.append(name)
-    return forgotten
+    return Forgotten(forgotten, False)
 
 
 def mend_counts(plan: Plan, *, lower: bool) -> None:

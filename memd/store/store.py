@@ -6,13 +6,13 @@ directory holds the store's flock, so that other processes of the first seed's k
 
 import errno
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from memd import paths
+from memd import note, paths
 from memd.errors import Busy, MemdError, NotFound, Storage
 from memd.fs import Disk, LockTimeoutError, NotRegularError
 from memd.journal import FORGET, HEAD_OPS, Record
@@ -36,14 +36,20 @@ from memd.store.model import (
 from memd.store.plan import Plan, TooSoonError
 from memd.store.planning import makes_store, nowhere, plan_request, suspended
 from memd.store.reserve import Reserve
-from memd.store.state import LISTING, LOCK, USAGE, State, read_entry
+from memd.store.state import LISTING, LOCK, USAGE, State, read_entry, settled_stamp
 
 T = TypeVar("T")
 
 COUNT_WAIT_S = 1.0
 """How long a read waits to be counted, and a store for its lock when it is opened."""
-READER_WAIT_S = 0.3
+READER_WAIT_S = 0.1
 """How long a reader waits for what changed behind memd's back to be taken in."""
+SLICE_S = 0.06
+"""How long taking a slice in should take: whoever waits for the lock waits about that long."""
+SLICES = (8, 128)
+"""The fewest and the most notes of a slice."""
+ASIDE = 8
+"""Notes that a request which is no reconcile takes in on its way."""
 REPLANS = 8
 """How often a batch is planned again because someone else wrote between look and rename."""
 
@@ -91,6 +97,7 @@ class Store:
         self._journaled: list[Journaled] = []
         self._frees_first = False
         self._removing: set[str] = set()
+        self._slice = SLICES[0]
 
     # -- opening ---------------------------------------------------------------------------------------------
 
@@ -234,7 +241,10 @@ class Store:
         while len(outcomes) < len(batch):
             rest = batch[len(outcomes) :]
             whole = any(isinstance(request, Rebuild) for request in rest)
+            began = time.monotonic()
             planned = self._carry(partial(self._planned, batch=rest, taken=taken), whole=whole)
+            if planned.taken.more:
+                self._slice = next_slice(self._slice, time.monotonic() - began)
             outcomes += planned.outcomes
             taken = planned.taken
 
@@ -282,14 +292,18 @@ class Store:
     def _planned(self, plan: Plan, batch: Sequence[Request], taken: Reconciled) -> Planned:
         """Plan the requests in order, up to one that comes too soon."""
         if not isinstance(batch[0], Reconcile | Rebuild) and (plan.behind or not plan.is_scanned()):
+            plan.slice = ASIDE
             taken = taken.then(reconciling.reconcile(plan, Reconcile(), self.settle_s))
         outcomes = []
+        reconciled: set[Reconcile] = set()
         for request in batch:
-            outcome = self._plan(plan, request)
+            plan.slice = self._slice if isinstance(request, Reconcile) and request.sliced else None
+            outcome = taken if request in reconciled else self._plan(plan, request)
             if outcome is None:
                 break
-            if isinstance(outcome, Reconciled):
+            if isinstance(request, Reconcile) and isinstance(outcome, Reconciled) and request not in reconciled:
                 outcome = taken = taken.then(outcome)
+                reconciled.add(request)
             outcomes.append(outcome)
         return Planned(outcomes, taken)
 
@@ -338,6 +352,26 @@ class Store:
         except OSError as error:
             raise unread(name, error) from error
         return read.raw, read.entry
+
+    def may_differ(self, files: Iterable[str]) -> bool:
+        """Whether any of these files of the directory holds something else than memd knows it to; takes no lock."""
+        return self.state.suspended or any(map(self._may_differ, files))
+
+    def _may_differ(self, file: str) -> bool:
+        if file == LISTING:
+            return not self.state.listing.holds()
+        if not note.is_note_name(file):
+            return False
+        name = file.removesuffix(".md")
+        known, seen = self.state.entries.get(name), self.state.look(name)
+        if seen is None or known is None:
+            return seen is not None or known is not None or self.state.heads.is_live(name)
+        if settled_stamp(known, seen):
+            return False
+        try:
+            return self.state.read_note(name).entry.hash != known.hash
+        except OSError:
+            return True
 
     def read_version(self, name: str, content_hash: str) -> bytes:
         """The text of one version of a note, from its object. Errors: NotFound, Busy, Unreadable, Storage."""
@@ -458,6 +492,14 @@ class Store:
                 yield
         except LockTimeoutError:
             raise Busy(f"another process held the store's lock for {patience:g} s; try again") from None
+
+
+def next_slice(size: int, took: float) -> int:
+    """How many notes to take in next, when `size` of them took so many seconds."""
+    fewest, most = SLICES
+    if took > SLICE_S:
+        return max(fewest, size // 2)
+    return min(most, size * 2) if took < SLICE_S / 2 else size
 
 
 def is_readers(request: Request) -> bool:

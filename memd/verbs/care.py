@@ -116,14 +116,14 @@ async def reconciled_store(call: Call, store: LiveStore, params: ReconcileParams
     """Reconcile one store, and again as what was not yet quiet becomes so (SPEC 5): the last deletion's settle is
     waited out once, and no more, whatever goes on changing.
     """
-    request = Reconcile(params.accept)
     if params.dry_run:
-        return told(await store.preview(request, Reconciled))
-    taken = await call.write(store, request, Reconciled)
+        return told(await store.preview(Reconcile(params.accept), Reconciled))
+    taken = await store.reconcile(accept=params.accept)
+    call.library.keep(store)
     end = time.time() + max(call.library.config.settle_ms / 1000, QUIET) + CLOCK_S
     while taken.wait_until is not None and taken.wait_until <= end:
         await anyio.sleep(max(0.0, taken.wait_until - time.time()) + CLOCK_S)
-        taken = taken.then(await call.write(store, request, Reconciled))
+        taken = taken.then(await store.reconcile(accept=params.accept))
     return told(taken)
 
 

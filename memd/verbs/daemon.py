@@ -50,12 +50,17 @@ async def status(call: Call, _params: Params) -> StatusReply:
         pid=os.getpid(),
         uptime_s=round(now - runtime.started, 3),
         stores=call.library.store_count,
-        watching=False,
-        last_event_s=None,
-        last_scan_s=None if runtime.last_scan is None else round(now - runtime.last_scan, 3),
+        watching=runtime.watching,
+        last_event_s=since(runtime.last_event, now),
+        last_scan_s=since(runtime.last_scan, now),
         connections=runtime.connections,
         findings=tuple(Health(kind=kind, reason=reason) for kind, reason in sorted(runtime.findings.items())),
     )
+
+
+def since(moment: float | None, now: float) -> float | None:
+    """Seconds since a moment; None when it never was."""
+    return None if moment is None else round(now - moment, 3)
 
 
 async def stop(call: Call, _params: Params) -> StopReply:
