@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Sequence
 
 import memd
@@ -16,6 +17,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"memd {memd.__version__}")
     parser.parse_args(arguments)
+
+    # memd makes no temporary file; a library looks for a directory for them all the same, by writing into one, and
+    # there may be none: a service may write to memd's home only, and a disk may be full.
+    tempfile.tempdir = "/"
 
     from memd import daemon
 

@@ -49,6 +49,9 @@ COMMANDS = {
     "status": "how the daemon is",
     "start": "start the daemon, if none answers",
     "stop": "stop the daemon and wait until it is gone",
+    "restart": "stop the daemon and start it again, after an upgrade say",
+    "logs": "what the daemon said of itself",
+    "service": "have systemd run the daemon, or not any more",
     "version": "the versions of memctl and of the daemon",
 }
 """Every command and its line in the help."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import memd_client
-from memd_client import starting
+from memd_client import starting, systemd
 from support.client_home import client_home
 from support.fake_daemon import FakeDaemon
 from support.waiting import until
@@ -51,7 +51,7 @@ class Starter:
 
 @pytest.fixture
 def starter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
-    monkeypatch.setattr(starting, "UNIT_DIRECTORIES", ())
+    monkeypatch.setattr(systemd, "UNIT_DIRECTORIES", ())
     with client_home() as env:
         made = Starter(env)
         yield made
@@ -112,9 +112,9 @@ def test_the_environment_passes_through_but_for_the_service_managers_part(
 
 CALLER = """
 import sys
-from memd_client import starting, socket_path
+from memd_client import starting, systemd, socket_path
 import os
-starting.UNIT_DIRECTORIES = ()
+systemd.UNIT_DIRECTORIES = ()
 starting.start(os.environ, socket_path(), sys.argv[1:]).close()
 """
 
@@ -129,8 +129,8 @@ def test_a_caller_with_pipes_returns_at_once(starter: Starter) -> None:
 
 RACERS = """
 import os, sys, threading
-from memd_client import starting, socket_path
-starting.UNIT_DIRECTORIES = ()
+from memd_client import starting, systemd, socket_path
+systemd.UNIT_DIRECTORIES = ()
 barrier = threading.Barrier(10)
 answers = []
 def race():
@@ -331,7 +331,7 @@ def test_an_installed_socket_unit_is_started(starter: Starter, systemctl: Path, 
     install_unit(starter, starter.path, directory)
     daemon = " ".join(starter.command)
     (systemctl.parent / "act").write_text(
-        f"{daemon} >/dev/null 2>&1 </dev/null &\nuntil test -S {starter.path}; do :; done\n"
+        f"{daemon} >/dev/null 2>$HOME/said </dev/null &\nuntil grep -qs listening $HOME/said; do :; done\n"
     )
     starter.start(MISSING)
     assert systemctl.read_text() == "--user start memd.socket\n"
@@ -352,6 +352,18 @@ def test_without_a_unit_systemd_is_not_asked(starter: Starter, systemctl: Path) 
     assert not systemctl.exists()
 
 
+def test_a_socket_unit_whose_file_was_removed_is_started_anew(starter: Starter, systemctl: Path) -> None:
+    install_unit(starter, starter.path)
+    daemon = " ".join(starter.command)
+    (systemctl.parent / "act").write_text(
+        f"test $2 = restart || exit 0\n"
+        f"{daemon} >/dev/null 2>$HOME/said </dev/null &\nuntil grep -qs listening $HOME/said; do :; done\n"
+    )
+    starter.start(MISSING)
+    assert systemctl.read_text() == "--user start memd.socket\n--user restart memd.socket\n"
+    assert len(starter.reports) == 1
+
+
 @pytest.mark.parametrize("act", ["exit 1", "exit 0"])
 def test_a_unit_that_does_not_come_up_is_made_up_for(starter: Starter, systemctl: Path, act: str) -> None:
     install_unit(starter, starter.path)
@@ -366,7 +378,7 @@ def test_a_systemd_that_hangs_is_not_waited_for(
 ) -> None:
     install_unit(starter, starter.path)
     (systemctl.parent / "act").write_text("exec tail -f /dev/null")
-    monkeypatch.setattr(starting, "SYSTEMD_WAIT", 0.05)
+    monkeypatch.setattr(systemd, "WAIT", 0.05)
     starter.start()
     assert len(starter.reports) == 1
 
@@ -378,4 +390,4 @@ def test_specifiers_of_a_unit(starter: Starter, tmp_path: Path) -> None:
     unit = tmp_path / "memd.socket"
     unit.write_text("ListenStream=%t/memd/memd.sock\nListenStream=%h/x\n")
     expected = [memd_client.socket_path(env), "/u/x"]
-    assert starting._listens_at(env, str(unit)) == expected
+    assert systemd.listens_at(env, str(unit)) == expected

@@ -12,8 +12,8 @@ import pytest
 
 import memd_client
 from memd import __version__
+from memd.memctl import running
 from memd.memctl.arguments import moment
-from memd.memctl.commands import stop
 from memd.memctl.ctl import Ctl
 from memd.memctl.exits import Stop
 from memd.memctl.terminal import ErrorStream, Stream
@@ -575,19 +575,24 @@ def test_a_stop_waits_for_the_process_too(monkeypatch: pytest.MonkeyPatch) -> No
     ours, theirs = os.pipe()
     os.close(theirs)
     waited: list[object] = []
-    monkeypatch.setattr(stop, "running", lambda: None)
-    monkeypatch.setattr(select, "select", lambda *what: waited.append(what[0]))
-    stop.wait(4242, ours)
+
+    def ends(watched: list[int], *_: object) -> tuple[list[int], list[int], list[int]]:
+        waited.append(watched)
+        return watched, [], []
+
+    monkeypatch.setattr(running, "running", lambda: None)
+    monkeypatch.setattr(select, "select", ends)
+    running.wait(4242, ours)
     assert waited == [[ours]]
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(ours)
 
 
 def test_a_stop_that_takes_too_long_is_6(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stop, "running", lambda: {**HELLO})
-    monkeypatch.setattr(stop, "WAIT", 0.0)
+    monkeypatch.setattr(running, "running", lambda: {**HELLO})
+    monkeypatch.setattr(running, "WAIT", 0.0)
     with pytest.raises(Stop, match="still answers after 0 s · pid 4242") as caught:
-        stop.wait(4242, None)
+        running.wait(4242, None)
     assert caught.value.code == 6
 
 

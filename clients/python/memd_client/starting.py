@@ -9,33 +9,23 @@ from __future__ import annotations
 import fcntl
 import importlib.machinery
 import os
-import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from memd_client import systemd
 from memd_client.errors import Unavailable
-from memd_client.where import home, log_path, runtime_directory, start_lock_path, user_home
+from memd_client.where import home, log_path, start_lock_path
 from memd_client.wire import POLL, Wire, knock
 
 WAIT = 3.0
 """Seconds a started daemon may take to answer, and a client waits for another one that starts it."""
 
-SYSTEMD_WAIT = 3.0
-"""Seconds systemd may take to start the socket unit, which waits for no daemon."""
-
 LOG_LIMIT = 512 * 1024
 """A log longer than this is cut before a start, so that a run of the daemon has as much again under 1 MiB."""
 LOG_KEPT = 256 * 1024
-
-UNIT_DIRECTORIES = (
-    "/etc/systemd/user",
-    "/run/systemd/user",
-    "/usr/local/lib/systemd/user",
-    "/usr/lib/systemd/user",
-)
 
 OF_OUR_UNIT = frozenset(
     {"LISTEN_FDNAMES", "LISTEN_FDS", "LISTEN_PID", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"}
@@ -49,7 +39,7 @@ def start(env: Mapping[str, str], path: str, command: Sequence[str] | None = Non
     Raises `Unavailable`, saying why and where its log is. Leaves no descriptor, child or zombie behind.
     """
     try:
-        _make_private(home(env))
+        make_private(home(env))
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         lock = os.open(start_lock_path(env), flags, 0o600)
         try:
@@ -59,6 +49,18 @@ def start(env: Mapping[str, str], path: str, command: Sequence[str] | None = Non
             os.close(lock)
     except OSError as error:
         raise Unavailable(f"no memd answers at {path} and starting it failed: {error}") from error
+
+
+def make_private(directory: str) -> None:
+    """Make a directory and what is missing above it, each 0700."""
+    if os.path.isdir(directory):
+        return
+    make_private(os.path.dirname(directory))
+    try:
+        os.mkdir(directory, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(directory):
+            raise
 
 
 def trim_log(descriptor: int) -> None:
@@ -88,8 +90,8 @@ def find_command(env: Mapping[str, str]) -> list[str]:
 
 def _start_in_turn(env: Mapping[str, str], path: str, lock: int, command: Sequence[str] | None) -> Wire:
     wire = _answer_or_turn(path, lock)
-    if wire is None and _start_by_systemd(env, path):
-        wire = _answer(path)
+    if wire is None:
+        wire = _answer_by_systemd(env, path)
     if wire is None:
         _spawn(env, find_command(env) if command is None else command)
         wire = _wait_for_answer(path)
@@ -168,62 +170,9 @@ def _is_memd_installed() -> bool:
     return spec is not None and spec.origin is not None
 
 
-def _start_by_systemd(env: Mapping[str, str], path: str) -> bool:
-    """Whether systemd started a `memd.socket` that listens at `path`; one elsewhere is none of ours."""
-    unit = next(filter(os.path.isfile, _unit_files(env)), None)
-    if unit is None or path not in _listens_at(env, unit):
-        return False
-    try:
-        return _systemctl(env) == 0
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return False
-
-
-def _systemctl(env: Mapping[str, str]) -> int:
-    return subprocess.run(
-        [
-            shutil.which("systemctl", path=env.get("PATH")) or "/usr/bin/systemctl",
-            "--user",
-            "start",
-            "memd.socket",
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=dict(env),
-        timeout=SYSTEMD_WAIT,
-        check=False,
-    ).returncode
-
-
-def _unit_files(env: Mapping[str, str]) -> Iterator[str]:
-    """Where a user's `memd.socket` may be, the user's own first."""
-    user = user_home(env)
-    config = env.get("XDG_CONFIG_HOME") or os.path.join(user, ".config")
-    data = env.get("XDG_DATA_HOME") or os.path.join(user, ".local/share")
-    own = (os.path.join(config, "systemd/user"), os.path.join(data, "systemd/user"))
-    for directory in own + UNIT_DIRECTORIES:
-        yield os.path.join(directory, "memd.socket")
-
-
-def _listens_at(env: Mapping[str, str], unit: str) -> list[str]:
-    """The paths a socket unit listens at, `%t` and `%h` put in."""
-    with open(unit, encoding="utf-8", errors="replace") as file:
-        text = file.read()
-    runtime = runtime_directory(env) or ""
-    return [
-        value.replace("%t", runtime).replace("%h", user_home(env))
-        for value in re.findall(r"^\s*ListenStream\s*=\s*(.*?)\s*$", text, re.MULTILINE)
-    ]
-
-
-def _make_private(directory: str) -> None:
-    """Make a directory and what is missing above it, each 0700."""
-    if os.path.isdir(directory):
-        return
-    _make_private(os.path.dirname(directory))
-    try:
-        os.mkdir(directory, 0o700)
-    except FileExistsError:
-        if not os.path.isdir(directory):
-            raise
+def _answer_by_systemd(env: Mapping[str, str], path: str) -> Wire | None:
+    """A wire to what systemd has at `path`; None where it has no `memd.socket` for it, or that does not come up."""
+    if not systemd.is_installed(env, path) or not systemd.do(env, "start", systemd.SOCKET):
+        return None
+    # A unit that was up stays as it is, also when its file has been removed under it.
+    return _answer(path) or (_answer(path) if systemd.do(env, "restart", systemd.SOCKET) else None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from memd.memctl.ctl import Ctl
-from memd.memctl.exits import OK
+from memd.memctl.exits import NO_DAEMON, OK, Stop
+from memd.memctl.running import is_idle
 from memd.memctl.terminal import BOLD, YELLOW, Cell
 
 USAGE = ""
@@ -19,6 +20,8 @@ def options(parser: ArgumentParser) -> None:
 def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
     """Run the command; gives its exit code."""
     ctl.may_start = False
+    if is_idle():
+        raise Stop(NO_DAEMON, "memd does not run; systemd listens in its place, and the next call starts it")
     status = ctl.call("daemon.status")
     if ctl.is_json:
         ctl.out.json(status)
