@@ -5,6 +5,7 @@ call broken is a repository of its own, where its `.git` stands. Home, socket an
 so that daemon and client cannot disagree. SPEC 1.
 """
 
+import errno
 import hashlib
 import os
 import stat
@@ -18,6 +19,7 @@ from memd import errors
 KEY_BYTES: Final = 200
 """The longest plain key, in bytes of its file name."""
 
+_NO_SUCH_FILE: Final = frozenset({errno.ELOOP, errno.ENXIO})  # a loop of symlinks, a socket
 _SMALL: Final = 8192  # a path has at most 4,096 bytes: a longer `.git` or `.origin` file is something else
 _FLATTENED: Final = str.maketrans(dict.fromkeys("/\\:", "-"))
 
@@ -181,9 +183,10 @@ def key_when_taken(repo: Path) -> str:
 def key_in(home: Path, repo: Path) -> str:
     """The key under which this home has, or is to have, the store of a canonical path.
 
-    The plain one, unless that store's `.origin` names another path or does not read: stores are never mixed. A
+    The plain one, unless that store's `.origin` names another path or is no such file: stores are never mixed. A
     store without an `.origin`, or with an empty one, belongs to whoever opens it first; but a path that already
-    has a store of its own keeps it, also when the one that had taken its plain key is gone.
+    has a store of its own keeps it, also when the one that had taken its plain key is gone. Errors: Storage when
+    the disk does not tell: a guess would begin a second store for a path that has one.
     """
     plain, own = key(repo), key_when_taken(repo)
     whose = _origin(home, plain)
@@ -195,9 +198,22 @@ def key_in(home: Path, repo: Path) -> str:
 
 
 def _origin(home: Path, key: str) -> bytes | None:
-    """The path that a store's `.origin` names, empty when it names none, None when it does not read."""
+    """The path that a store's `.origin` names, empty when it names none, None when it is another's or no such file.
+
+    Errors: Storage.
+    """
     file = origin_file(repo_store(home, key))
-    raw = _read_small(file) if os.path.lexists(file) else b""
+    try:
+        raw = _small_file(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None if file.is_symlink() else b""
+    except PermissionError:
+        return None
+    except OSError as error:
+        if error.errno in _NO_SUCH_FILE:
+            return None
+        reason = error.strerror or "the disk failed"
+        raise errors.Storage(f".origin: {reason}: nothing was changed; mend the disk and try again") from error
     return None if raw is None else raw.removesuffix(b"\n")
 
 
@@ -257,16 +273,22 @@ def _pointed_to(file: Path, keyword: bytes = b"") -> Path | None:
 
 
 def _read_small(file: Path) -> bytes | None:
-    """The bytes of a small regular file; None for anything else, without ever waiting for a FIFO's writer."""
+    """The bytes of a small regular file; None for anything else, and for what does not read."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return _small_file(file)
     except (OSError, ValueError):
         return None
+
+
+def _small_file(file: Path) -> bytes | None:
+    """The bytes of a small regular file, None for what is no such file, without ever waiting for a FIFO's writer.
+
+    Errors: OSError.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
         raw = os.read(descriptor, _SMALL + 1) if regular else None
-    except OSError:
-        return None
     finally:
         os.close(descriptor)
     return raw if raw is not None and len(raw) <= _SMALL else None

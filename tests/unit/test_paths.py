@@ -3,12 +3,13 @@
 import hashlib
 import json
 import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from memd import paths
+from memd import errors, paths
 from memd.errors import Refused
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "keys.json").read_text("utf-8"))
@@ -324,6 +325,29 @@ def test_an_origin_that_does_not_read_is_anothers(top: Path) -> None:
     store.mkdir(parents=True)
     os.mkfifo(paths.origin_file(store))
     assert paths.key_in(top, repo) == paths.key_when_taken(repo)
+
+
+def test_an_origin_that_leads_nowhere_is_anothers(top: Path) -> None:
+    repo = Path("/a/b-c")
+    store = paths.repo_store(top, paths.key(repo))
+    store.mkdir(parents=True)
+    paths.origin_file(store).symlink_to("nowhere")
+    assert paths.key_in(top, repo) == paths.key_when_taken(repo)
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_an_origin_the_disk_does_not_tell_begins_no_second_store(top: Path, taken: bool) -> None:
+    repo = Path("/a/b-c")
+    put_origin(top, "--a-b-c--", paths.origin_text(Path("/a-b/c") if taken else repo))
+    put_origin(top, paths.key_when_taken(repo), paths.origin_text(repo))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(errors.Storage, match=r"\.origin: Too many open files"):
+            paths.key_in(top, repo)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert paths.key_in(top, repo) == (paths.key_when_taken(repo) if taken else "--a-b-c--")
 
 
 def test_a_path_with_odd_bytes_has_an_origin(top: Path) -> None:
