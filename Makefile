@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-real lint format types imports bench eval clean
+.PHONY: run test test-real faults lint format types imports bench eval clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "memd needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -34,6 +34,10 @@ types: $(VENV)/.ready
 
 imports: $(VENV)/.ready
 	$(BIN)/lint-imports --no-cache
+
+# Minutes: a daemon is killed, and failed, at every call that touches its files.
+faults: $(VENV)/.ready
+	$(BIN)/python -m tests.faults.sweep
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m tests.bench
