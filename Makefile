@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-real faults lint format types imports bench eval clean
+.PHONY: run test test-real faults lint format types imports bench eval races cycles clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "memd needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -44,6 +44,12 @@ bench: $(VENV)/.ready
 
 eval: $(VENV)/.ready
 	$(BIN)/python -m tests.evals
+
+races: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m tests.lives races
+
+cycles: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m tests.lives cycles
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

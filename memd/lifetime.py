@@ -16,7 +16,7 @@ from memd.fs import Disk, LockTimeoutError
 
 PATIENCE_S = 2.5
 """Seconds to wait for a holder that answers nobody: one that stops is gone within two."""
-HANDOVER_S = 10.0
+HANDOVER_S = 5.0
 """Seconds the holder has to finish once a successor asked it to."""
 
 _POLL_S = 0.01

@@ -14,6 +14,7 @@ import stat
 import struct
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -62,11 +63,19 @@ class Listener:
         """Whether the file at the path still leads here: it was neither removed nor replaced."""
         return self._identity is not None and _identity(self.path) == self._identity
 
-    def close(self) -> None:
-        """Stop listening, and remove the file if it is this listener's own. May be repeated."""
-        self.sock.close()
+    def hide(self) -> bool:
+        """Let nobody come any more; whether those who wait at the door are ours to serve.
+
+        The door of a service manager stays open, and its next daemon serves who waits there. May be repeated.
+        """
         if self._owned and self.is_reachable():
             self.path.unlink(missing_ok=True)
+        return self._owned
+
+    def close(self) -> None:
+        """Stop listening, and remove the file if it is this listener's own. May be repeated."""
+        self.hide()
+        self.sock.close()
         self._owned = False
 
     def __enter__(self) -> Self:
@@ -220,8 +229,6 @@ class Connection:
         self._outbox = Outbox(self._scope.cancel)
         self._sending = anyio.Lock()
         self._is_pushing = False
-        self._is_busy = False
-        self._is_ending = False
 
     async def serve(self) -> None:
         """Serve the client until it ends or breaks, then close. Raises nothing but a cancellation."""
@@ -242,10 +249,12 @@ class Connection:
         self._sock.close()
 
     def end(self) -> None:
-        """End after the answer to the request that runs, at once when there is none."""
-        self._is_ending = True
-        if not self._is_busy:
-            self._scope.cancel()
+        """End after the answers to what was received; whoever sends from now on is told that nobody reads it.
+
+        So the client knows of every request whether it may send it again: either it is answered or it was not sent.
+        """
+        with suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RD)
 
     async def _read(self) -> None:
         """Feed what comes; cancel the connection when it breaks."""
@@ -283,7 +292,7 @@ class Connection:
 
     async def _work(self, tasks: TaskGroup) -> None:
         """Run and answer line after line; begin to push once there is something to be pushed."""
-        while not self._is_ending:
+        while True:
             try:
                 line = self._lines.take()
             except LineTooLongError:
@@ -295,11 +304,9 @@ class Connection:
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
                 continue
-            self._is_busy = True
             reply = await self._answer(line, self._outbox) if line else LINE_TOO_LONG
             if reply is not None and not await self._send(reply):
                 return
-            self._is_busy = False
             if self._outbox.is_in_use and not self._is_pushing:
                 self._is_pushing = True
                 tasks.start_soon(self._push)
@@ -347,11 +354,12 @@ class Server:
         self._slots = anyio.Semaphore(CONNECTIONS_MAX)
         self._connections: set[Connection] = set()
         self._gone = anyio.Event()
+        self._accepted = anyio.Event()
 
     async def serve(self, stop: anyio.Event) -> None:
-        """Serve until `stop` is set; then close the listener and give running requests `GRACE_S` seconds.
+        """Serve until `stop` is set; then let nobody in, and give what has been asked `GRACE_S` seconds.
 
-        After those they are cancelled; what is shielded from that is waited for.
+        After those it is cancelled; what is shielded from that is waited for.
         """
         accepting = anyio.CancelScope()
         try:
@@ -359,6 +367,9 @@ class Server:
                 tasks.start_soon(self._accept_all, tasks, accepting)
                 await stop.wait()
                 accepting.cancel()
+                await self._accepted.wait()  # it may be just about to look at the door, which must still be there
+                if self._listener.hide():
+                    self._admit_waiting(tasks)
                 self._listener.close()
                 with anyio.move_on_after(GRACE_S):
                     await self._end_all()
@@ -375,13 +386,30 @@ class Server:
             await self._gone.wait()
 
     async def _accept_all(self, tasks: TaskGroup, accepting: anyio.CancelScope) -> None:
-        with accepting:
+        try:
+            with accepting:
+                while True:
+                    await self._slots.acquire()
+                    self._admit(await self._accept(), tasks)
+        finally:
+            self._accepted.set()
+
+    def _admit(self, sock: socket.socket, tasks: TaskGroup) -> None:
+        connection = Connection(sock, self._answer)
+        self._connections.add(connection)
+        self._count(len(self._connections))
+        tasks.start_soon(self._serve_one, connection)
+
+    def _admit_waiting(self, tasks: TaskGroup) -> None:
+        """Serve those who came before the door was closed, as many as there is room for."""
+        with suppress(OSError, anyio.WouldBlock):
             while True:
-                await self._slots.acquire()
-                connection = Connection(await self._accept(), self._answer)
-                self._connections.add(connection)
-                self._count(len(self._connections))
-                tasks.start_soon(self._serve_one, connection)
+                self._slots.acquire_nowait()
+                sock, _address = self._listener.sock.accept()
+                if self._is_welcome(sock):
+                    self._admit(sock, tasks)
+                else:
+                    sock.close()
 
     async def _accept(self) -> socket.socket:
         """The next client of our own uid; another's is dropped without a byte."""

@@ -10,13 +10,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from memd import server
 from memd.protocol import CONNECTIONS_MAX, REPLY_MAX, REQUEST_MAX
-from memd.rpc import LINE_TOO_LONG
-from memd.server import Listener, SocketTakenError, listen
-from support.fake_verbs import request
+from memd.rpc import LINE_TOO_LONG, Dispatcher
+from memd.server import Listener, Server, SocketTakenError, listen
+from support.fake_verbs import VERBS, Call, request
 from support.serving import Client, Served, serving
 from support.waiting import until
 
@@ -429,10 +430,42 @@ def test_a_stop_ends_the_idle_and_answers_the_busy(directory: Path) -> None:
             assert idle.has_ended()
             served.open_gate()
             assert value(busy.reply()) == "done"
+            assert busy.reply()["id"] == 8
             assert busy.has_ended()
             with pytest.raises(FileNotFoundError):
                 served.client()
         until(lambda: served.connections == 0)
+
+
+def serve_until_now(listener: Listener) -> None:
+    """A server that is told to stop before it has let anybody in."""
+
+    async def serve() -> None:
+        stop = anyio.Event()
+        stop.set()
+        await Server(listener, Dispatcher(VERBS, Call).answer, uid=os.geteuid(), count=lambda _: None).serve(stop)
+
+    anyio.run(serve)
+
+
+def test_a_stop_serves_those_who_wait_at_the_door(directory: Path) -> None:
+    with listen(directory / "memd.sock") as listener, Client(listener.path) as early, Client(listener.path) as silent:
+        early.send(request("fake.echo", 1), request("fake.echo", 2))
+        serve_until_now(listener)
+        assert [early.reply()["id"], early.reply()["id"]] == [1, 2]
+        assert early.has_ended()
+        assert silent.has_ended()
+
+
+def test_a_door_that_is_not_ours_stays_open_with_those_who_wait(directory: Path) -> None:
+    path = directory / "memd.sock"
+    with listen(path) as managers, Client(path) as early:
+        early.send(request("fake.echo", 1))
+        serve_until_now(Listener(managers.sock.dup(), owned=False))
+        assert path.exists()
+        with Listener(managers.sock.dup(), owned=False) as listener, serving(listener):
+            assert early.reply()["id"] == 1
+        assert path.exists()
 
 
 def test_a_stop_does_not_wait_for_what_never_ends(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from memd_client.errors import ConnectionLost, OtherHome, Unavailable
 from memd_client.where import home, home_id, log_path, socket_path
-from memd_client.wire import Wire, knock
+from memd_client.wire import NotSent, Wire, knock
 
 TYPE_CHECKING = False  # the real one would import typing, 2 ms
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Connection:
         try:
             return wire.call(method, params, self._timeout)
         except ConnectionLost as lost:
-            if not is_read(method, params):
+            if not isinstance(lost, NotSent) and not is_read(method, params):
                 raise ConnectionLost(f"{lost.message}; it may have been carried out all the same") from lost
         return self._usable_wire().call(method, params, self._timeout)
 

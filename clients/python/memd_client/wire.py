@@ -34,6 +34,10 @@ POLL = 0.01
 """Seconds between two looks at something that gives no sign when it changes."""
 
 
+class NotSent(ConnectionLost):
+    """The connection had ended before the request was sent: it was not carried out, and may be sent again."""
+
+
 class Wire:
     """A connected socket and the lines that cross it. Not for two threads at once."""
 
@@ -100,15 +104,26 @@ class Wire:
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
             self._wait_until(deadline)
-            self._sock.sendall(line)
+            self._send(line)
             return {} if number is None else self._reply(number, deadline)
         except BaseException as error:
             self.close()
+            if isinstance(error, NotSent):
+                raise
             if isinstance(error, TimeoutError):
                 raise NoAnswer(f"{method}: no answer from {self.path} within {timeout} s") from None
             if isinstance(error, OSError):
                 raise ConnectionLost(f"{method}: the connection to {self.path} broke: {error}") from error
             raise
+
+    def _send(self, line: bytes) -> None:
+        """Send a whole request. Raises `NotSent` when not a byte of it went out: the daemon is on its way out."""
+        try:
+            sent = self._sock.send(line)
+        except BrokenPipeError as error:
+            raise NotSent(f"the daemon at {self.path} takes no requests any more") from error
+        if sent < len(line):
+            self._sock.sendall(line[sent:])
 
     def _reply(self, number: int, deadline: float | None) -> dict[str, Any]:
         """The reply to request `number`; notifications are passed over. An error without an id is ours."""
