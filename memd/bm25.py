@@ -150,7 +150,7 @@ def rank(terms: Iterable[Term], snapshots: Sequence[Snapshot]) -> Ranking:
     tokens = sum(snapshot.tokens for snapshot in snapshots)
     if not keys or not tokens:
         return Ranking(0, np.zeros(0), (), ())
-    weights = [_idf(notes, sum(_frequency(snapshot, key) for snapshot in snapshots)) for key in keys]
+    weights = [idf(notes, sum(_frequency(snapshot, key) for snapshot in snapshots)) for key in keys]
     query = [(key, weight) for key, weight in zip(keys, weights, strict=True) if weight > 0]
     mean = tokens / notes
     pieces: list[tuple[int, Sequence[str]]] = []
@@ -180,7 +180,7 @@ def holding(snapshot: Snapshot, keys: Collection[str], least: int) -> list[str]:
     return sorted(found)
 
 
-def _idf(notes: int, frequency: int) -> float:
+def idf(notes: int, frequency: int) -> float:
     """Lucene's inverse document frequency; 0 for a term no note holds, which then is left out."""
     if frequency == 0:
         return 0.0

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Self, TypeVar
+from typing import BinaryIO, NamedTuple, Self, TypeVar
 
 import portalocker
 
@@ -115,6 +115,15 @@ class Disk:
             status = _regular(fd, path)
             os.lseek(fd, offset, os.SEEK_SET)
             return _read_all(fd, max(0, status.st_size - offset)), Stamp.of(status)
+
+    @contextmanager
+    def opened(self, path: Path) -> Iterator[BinaryIO]:
+        """A regular file to be read piece by piece. Errors as `read`."""
+        self.step("read", path)
+        with _opened(path, _READ_FLAGS) as fd:
+            _regular(fd, path)
+            with os.fdopen(fd, "rb", closefd=False) as stream:
+                yield stream
 
     def stat(self, path: Path) -> os.stat_result | None:
         """What the path is, a symlink not followed; None when there is nothing."""

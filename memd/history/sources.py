@@ -1,0 +1,192 @@
+"""Where transcripts are and whose they are. Law: a name says nothing; whose a transcript is, its own `cwd` tells.
+
+Three sources: the first seed's sessions under the home, Claude Code's projects, and the files that kernels named.
+Directories below a source's root are never symlinks, nor are files. SPEC section 11. Blocking code.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from memd import paths
+from memd.fs import Disk, Seen
+from memd.history.formats import Header
+from memd.history.transcript import head
+
+SUFFIX = ".jsonl"
+QUIET_NS = 2_000_000_000
+"""Nanoseconds after its last change when a directory's listing holds until the next: clocks of disks are coarse."""
+
+
+class Named(NamedTuple):
+    """What a session's file tells: where it ran, the key of its store, and the transcript its kernel named."""
+
+    session: str
+    cwd: str
+    at: str | None
+    child: bool
+    transcript: Path | None
+
+
+class Sources(msgspec.Struct, frozen=True):
+    """The places to look in: a root that is None is not asked for."""
+
+    seed: Path | None
+    claude: Path | None
+    named: bool
+    roots: tuple[Path, ...] = ()
+    sessions: Mapping[str, Named] = {}
+
+
+class Found(NamedTuple):
+    """A transcript as its head tells of it; `status` is the file's."""
+
+    path: Path
+    status: os.stat_result
+    session: str
+    cwd: str | None
+    at: str | None
+    child: bool
+
+
+class Whose(NamedTuple):
+    """A repository as transcripts may belong to it: its canonical path and the key of its store."""
+
+    repo: Path
+    key: str
+
+
+class Catalog:
+    """Every transcript there is, and what its head tells, which is looked at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._listings: dict[Path, tuple[int, list[Path]]] = {}
+        self._heads: dict[Path, tuple[int, Header]] = {}
+
+    def files(self, sources: Sources) -> list[Found]:
+        """The transcripts of the sources, each once, by path."""
+        with self._lock:
+            return self._files(sources)
+
+    def _files(self, sources: Sources) -> list[Found]:
+        owners = {named.transcript: named for named in sources.sessions.values() if named.transcript is not None}
+        paths_ = set(self._below(sources.seed)) | set(self._below(sources.claude))
+        if sources.named:
+            paths_ |= {path for path in owners if _inside(path, sources.roots)}
+        self._heads = {path: known for path, known in self._heads.items() if path in paths_}
+        found = (self._found(path, owners.get(path), sources.sessions) for path in sorted(paths_))
+        return [transcript for transcript in found if transcript is not None]
+
+    def _found(self, path: Path, owner: Named | None, sessions: Mapping[str, Named]) -> Found | None:
+        seen = _regular(path)
+        header = None if seen is None else self._head(path, seen)
+        if seen is None or header is None:
+            return None
+        session = header.session or (path.stem if owner is None else owner.session)
+        known = owner or sessions.get(session)
+        return Found(
+            path=path,
+            status=seen,
+            session=session,
+            cwd=header.cwd or (None if known is None else known.cwd),
+            at=None if known is None else known.at,
+            child=header.child or (known is not None and known.child),
+        )
+
+    def _head(self, path: Path, seen: os.stat_result) -> Header | None:
+        inode, header = self._heads.get(path, (0, None))
+        if header is not None and inode == seen.st_ino and header.cwd is not None:
+            return header
+        header = head(path)
+        if header is not None:
+            self._heads[path] = (seen.st_ino, header)
+        return header
+
+    def _below(self, root: Path | None) -> Iterator[Path]:
+        """The transcripts in the directories of a root."""
+        if root is None:
+            return
+        for directory in _listed(root):
+            if not (directory.regular or directory.symlink):
+                yield from self._in(root / directory.name)
+
+    def _in(self, directory: Path) -> list[Path]:
+        try:
+            changed = directory.stat().st_mtime_ns
+        except OSError:
+            return []
+        then, files = self._listings.get(directory, (0, []))
+        if then == changed:
+            return files
+        files = [directory / seen.name for seen in _listed(directory) if seen.regular and seen.name.endswith(SUFFIX)]
+        if time.time_ns() - changed > QUIET_NS:
+            self._listings[directory] = (changed, files)
+        return files
+
+
+def belonging(files: list[Found], whose: Whose) -> tuple[list[Found], int]:
+    """The transcripts of a repository's root sessions, and how many directories are of a repository nobody knows."""
+    judged: dict[str, bool | None] = {}
+    ours: list[Found] = []
+    lost: set[Path] = set()
+    for found in files:
+        if found.child:
+            continue
+        if found.cwd is None:
+            continue
+        if found.cwd not in judged:
+            judged[found.cwd] = belongs(found.cwd, whose.repo)
+        verdict = judged[found.cwd]
+        if verdict is None and found.at is not None:
+            verdict = found.at == whose.key
+        if verdict is None:
+            lost.add(found.path.parent)
+        elif verdict:
+            ours.append(found)
+    return ours, len(lost)
+
+
+def belongs(cwd: str, repo: Path) -> bool | None:
+    """Whether a session that ran in `cwd` ran in this repository; None where the checkout is gone and nobody knows.
+
+    A directory that is there is judged as every caller's is. One that is gone lies in the repository around it.
+    """
+    if not cwd.startswith("/") or "\0" in cwd:
+        return False
+    here = Path(cwd)
+    around = paths.canonical_repo(here)
+    if around == repo:
+        return True
+    if here.is_dir():
+        return False
+    real = Path(os.path.realpath(here))
+    if around != real:
+        return False  # another repository is around it
+    return True if real.is_relative_to(repo) else None
+
+
+def _inside(path: Path, roots: tuple[Path, ...]) -> bool:
+    """Whether a named file still lies under a directory of `history.roots`."""
+    real = Path(os.path.realpath(path))
+    return any(real.is_relative_to(os.path.realpath(root)) for root in roots)
+
+
+def _regular(path: Path) -> os.stat_result | None:
+    try:
+        seen = path.lstat()
+    except (OSError, ValueError):
+        return None
+    return seen if Seen.of(path.name, seen).regular else None
+
+
+def _listed(directory: Path) -> list[Seen]:
+    try:
+        return Disk().scan(directory)
+    except OSError:
+        return []
