@@ -134,6 +134,7 @@ async def run(
             await tasks.start(_heed_signals, library, reports, read_config)
         tasks.start_soon(_look_around, runtime.stop, listener, lease, look_s)
         tasks.start_soon(Watcher(library, look_s).run)
+        tasks.start_soon(library.history.serve)
         tasks.start_soon(_when_stopped, runtime.stop, at_stop, reports)
         if reports.watchdog_s is not None:
             tasks.start_soon(_show_life, library, reports, reports.watchdog_s / 2)

@@ -154,7 +154,7 @@ def rank(terms: Iterable[Term], shelves: Sequence[Shelf], struck: Mapping[int, C
     lengths = _joined([shelf.lengths for shelf in shelves], _LENGTH)
     alive = np.ones(len(lengths), bool)
     for at, places in struck.items():
-        alive[ends[at] - len(shelves[at]) + np.array(list(places))] = False
+        alive[ends[at] - len(shelves[at]) + np.array(list(places), np.int64)] = False
     tokens = int(lengths[alive].sum())
     if not len(wanted) or not tokens:
         return Ranking(0, np.zeros(len(lengths)), ends)

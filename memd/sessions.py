@@ -93,18 +93,24 @@ class SessionFiles:
 
     def prune(self) -> None:
         """Remove all session files but the newest."""
-        files = sorted(self._files(), key=lambda seen: seen.stamp.mtime_ns, reverse=True)
+        files = sorted(self.seen(), key=lambda seen: seen.stamp.mtime_ns, reverse=True)
         for seen in files[KEPT:]:
             self.disk.remove(self.directory / seen.name)
 
     def all(self) -> Iterator[Session]:
         """Every session whose file reads."""
-        for seen in self._files():
-            try:
-                raw, _ = self.disk.read(self.directory / seen.name, FILE_MAX)
-                yield _decode(raw)
-            except (OSError, msgspec.MsgspecError, RecursionError):
-                continue
+        for seen in self.seen():
+            session = self.peek(seen.name)
+            if session is not None:
+                yield session
+
+    def peek(self, file: str) -> Session | None:
+        """The session that a file of the directory holds, by the file's name; None when it does not read."""
+        try:
+            raw, _ = self.disk.read(self.directory / file, FILE_MAX)
+            return _decode(raw)
+        except (OSError, msgspec.MsgspecError, RecursionError):
+            return None
 
     def purge(self, is_forgotten: Callable[[Session, Scope, str], bool]) -> list[Session]:
         """Take the parts of forgotten notes out of every block; the sessions that changed. Errors: OSError.
@@ -122,7 +128,8 @@ class SessionFiles:
                 changed.append(less)
         return changed
 
-    def _files(self) -> list[Seen]:
+    def seen(self) -> list[Seen]:
+        """The session files there are, in name order."""
         return [entry for entry in self._entries() if entry.name.endswith(SUFFIX)]
 
     def _entries(self) -> list[Seen]:

@@ -27,15 +27,17 @@ TYPE_CHECKING = False  # the real one would import typing, 2 ms
 if TYPE_CHECKING:
     from typing import Any
 
-    from memd_client.replies import Block, Forgotten, Found, Index, Listed, Note, Saved, Started
+    from memd_client.replies import Block, Entries, Entry, Forgotten, Found, Index, Listed, Note, Saved, Started
     from memd_client.session import OnEntry
 
 # `list` is left out: a star import must not take the builtin away.
 __all__ = [
+    "compact",
     "delete_memory",
     "errors",
     "focus",
     "forget",
+    "history",
     "index",
     "list_memory",
     "read",
@@ -51,8 +53,41 @@ atexit.register(_caller.close)
 os.register_at_fork(after_in_child=_caller.forked)
 
 
+class _SyncHistory:
+    """Past sessions, blocking."""
+
+    def search(self, query: str, limit: int = 8, offset: int = 0) -> Entries:
+        """See `memory.history.search`."""
+        reply: Entries = _ask("history.search", _params(query=query, limit=limit, offset=offset))
+        return reply
+
+    def read(self, url: str) -> Entry:
+        """See `memory.history.read`."""
+        reply: Entry = _ask("history.read", _params(url=url))
+        return reply
+
+
+class _History:
+    """Past sessions of this repository: what people and agents said, not what their tools did. SPEC 11."""
+
+    async def search(self, query: str, limit: int = 8, offset: int = 0) -> Entries:
+        """Return the entries of past sessions that share words with `query`, best first: `hits`, `total`, `notice`.
+
+        Each hit has a `url` for `read`. While transcripts are still being read `notice` says how many were. SPEC 11.
+        """
+        reply: Entries = await _ask_async("history.search", _params(query=query, limit=limit, offset=offset))
+        return reply
+
+    async def read(self, url: str) -> Entry:
+        """Return the whole text of the entry at a `history://` address. Raises `NotFound`. SPEC 11."""
+        reply: Entry = await _ask_async("history.read", _params(url=url))
+        return reply
+
+
 class _Sync:
     """The same verbs, blocking, for code that has no event loop."""
+
+    history = compact = _SyncHistory()
 
     def start(
         self,
@@ -129,6 +164,7 @@ class _Sync:
 
 
 sync = _Sync()
+history = compact = _History()
 
 
 async def start(

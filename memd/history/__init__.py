@@ -5,8 +5,25 @@ as it was read, `sources` finds the files, `cache` keeps what was counted over a
 repository's sessions, ranked like notes. SPEC section 11. Blocking code.
 """
 
-from memd.history.corpus import Corpus, Hit, Page, Progress
+from memd.history.cache import Cache
+from memd.history.corpus import Corpus, Hit, Page, Progress, address
 from memd.history.formats import Kind
-from memd.history.sources import Named, Sources
+from memd.history.snippet import SNIPPET_MAX
+from memd.history.sources import Catalog, Named, Sources, Whose
+from memd.history.transcript import Entry
 
-__all__ = ["Corpus", "Hit", "Kind", "Named", "Page", "Progress", "Sources"]
+__all__ = [
+    "SNIPPET_MAX",
+    "Cache",
+    "Catalog",
+    "Corpus",
+    "Entry",
+    "Hit",
+    "Kind",
+    "Named",
+    "Page",
+    "Progress",
+    "Sources",
+    "Whose",
+    "address",
+]

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from memd import postings, secrets
+from memd import postings
 from memd.fs import Disk, Stamp
 from memd.history import formats
 from memd.history.cache import Cache
@@ -131,11 +131,6 @@ class Corpus:
                 publish()
         publish()
 
-    def forget_strangers(self, paths: set[Path]) -> None:
-        """Remove what the cache holds of transcripts that are not among these."""
-        with suppress(OSError):
-            self._cache.keep(paths)
-
     def search(self, query: str, limit: int, offset: int = 0) -> Page:
         """A page of what was read so far, best first; of two alike the newer first (SPEC 6)."""
         state = self._state
@@ -158,8 +153,8 @@ class Corpus:
                 hits.append(Hit(session, entry.id, entry.kind, snippet(entry.text, terms)))
         return Page(hits, ranking.total - gone, state.lost)
 
-    def read(self, sources: Sources, url: str) -> Entry | None:
-        """The entry at an address, of this repository only, its text whole; None when there is none."""
+    def read(self, sources: Sources, url: str) -> tuple[str, Entry] | None:
+        """The session and the entry at an address, of this repository only; None when there is none."""
         named = split(url)
         if named is None:
             return None
@@ -169,7 +164,7 @@ class Corpus:
             if found.session == session:
                 said = next((said for said in _entries(found.path) if said.id == entry), None)
                 if said is not None:
-                    return Entry(said.id, said.kind, secrets.redact(said.text))
+                    return session, said
         return None
 
     def _read(self, before: Transcript, stop: Callable[[], bool]) -> Iterator[Transcript]:

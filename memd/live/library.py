@@ -21,6 +21,7 @@ from memd.config import Config
 from memd.errors import MemdError
 from memd.fs import Disk
 from memd.live.feed import Feed, changes
+from memd.live.history import LiveHistory
 from memd.live.roots import Root, Roots
 from memd.live.runtime import Runtime
 from memd.live.sessions import LiveSessions
@@ -95,6 +96,7 @@ class Library:
         self._of_repo: WeakValueDictionary[Path, LiveStore] = WeakValueDictionary()
         self._places: dict[str, KnownPlace] = {}
         self.sessions = LiveSessions(home / "sessions")
+        self.history = LiveHistory(home, self.sessions, lambda: self.config)
         self.adopting = anyio.Lock()
         self._everywhere = self._at(paths.global_store(home), Scope.GLOBAL, None)
 

@@ -39,6 +39,7 @@ COMMANDS = {
     "diff": "what changed in a note, from one version to another",
     "restore": "make an old version of a note its text again",
     "import": "copy the notes of a directory into the repo store",
+    "history": "what was said in past sessions: search, or show an entry",
     "stores": "every store there is, and whose it is",
     "adopt": "bring here the notes of a repository that was moved",
     "stats": "how much the stores hold and are used",

@@ -194,6 +194,21 @@ class IndexParams(PlaceParams, kw_only=True, frozen=True):
     max_bytes: Annotated[int, Meta(ge=0, le=REPLY_MAX // 4)] = 8_192
 
 
+class HistorySearchParams(PlaceParams, kw_only=True, frozen=True):
+    """`history.search`. `ranker` None means the configured one."""
+
+    query: str
+    limit: Limit = 8
+    offset: Offset = 0
+    ranker: str | None = None
+
+
+class HistoryReadParams(PlaceParams, kw_only=True, frozen=True):
+    """`history.read`: the address that a hit of `history.search` has."""
+
+    url: str
+
+
 class SubscribeParams(Params, kw_only=True, frozen=True):
     """`activity.subscribe`: whose place to hear of, a session's or a directory's; neither means all."""
 

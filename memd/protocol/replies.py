@@ -26,6 +26,8 @@ FindingKind = Literal[
     "unreadable",
 ]
 
+EntryKind = Literal["user", "assistant", "summary"]
+
 ActivityKind = Literal[
     "memory_write",
     "memory_update",
@@ -308,6 +310,37 @@ class SessionEndReply(Reply, kw_only=True, frozen=True):
     ended: bool
 
 
+class HistoryHit(Reply, kw_only=True, frozen=True):
+    """An entry of a past session; `cut` and `redacted` say what the snippet leaves out of its text."""
+
+    session: str
+    entry_id: str = field(name="entryId")
+    type: EntryKind
+    snippet: str
+    url: str
+    cut: bool = False
+    redacted: bool = False
+
+
+class HistorySearchReply(Reply, kw_only=True, frozen=True):
+    """`history.search`: a page of `total` entries, best first."""
+
+    hits: tuple[HistoryHit, ...]
+    total: int
+    notice: str | None = None
+
+
+class HistoryReadReply(Reply, kw_only=True, frozen=True):
+    """`history.read`: the entry's whole text, key-shaped runs masked."""
+
+    session: str
+    entry_id: str = field(name="entryId")
+    type: EntryKind
+    text: str
+    url: str
+    redacted: bool = False
+
+
 class StoreStats(Reply, kw_only=True, frozen=True):
     """One store's counts; the rates are per session, 0.0 while there was none."""
 
@@ -427,6 +460,14 @@ class Health(Reply, kw_only=True, frozen=True):
     reason: str
 
 
+class HistoryProgress(Reply, kw_only=True, frozen=True):
+    """How far the transcripts of the repositories asked about are read; `skipped` counts lines passed over."""
+
+    read: int
+    transcripts: int
+    skipped: int
+
+
 class StatusReply(Reply, kw_only=True, frozen=True):
     """`daemon.status`. The `_s` fields are seconds: since the start, the last event and the last scan."""
 
@@ -439,6 +480,7 @@ class StatusReply(Reply, kw_only=True, frozen=True):
     last_scan_s: float | None
     connections: int
     findings: tuple[Health, ...]
+    history: HistoryProgress
 
 
 class StopReply(Reply, kw_only=True, frozen=True):

@@ -9,7 +9,20 @@ from typing import Any
 
 from memd import protocol
 from memd.protocol import Verb
-from memd.verbs import activity, arrivals, care, daemon, discover, focus, moving, notes, ranking, records, sessions
+from memd.verbs import (
+    activity,
+    arrivals,
+    care,
+    daemon,
+    discover,
+    focus,
+    history,
+    moving,
+    notes,
+    ranking,
+    records,
+    sessions,
+)
 from memd.verbs.call import Call
 
 __all__ = ["VERBS", "Call"]
@@ -36,6 +49,8 @@ _TABLE: tuple[Verb[Call, Any, Any], ...] = (
     Verb("memory.reconcile", protocol.ReconcileParams, protocol.ReconcileReply, care.reconcile),
     Verb("memory.focus", protocol.FocusParams, protocol.FocusReply, focus.focus),
     Verb("memory.index", protocol.IndexParams, protocol.IndexReply, focus.index),
+    Verb("history.search", protocol.HistorySearchParams, protocol.HistorySearchReply, history.search),
+    Verb("history.read", protocol.HistoryReadParams, protocol.HistoryReadReply, history.read),
     Verb("session.start", protocol.SessionStartParams, protocol.SessionStartReply, sessions.start),
     Verb("session.update", protocol.SessionUpdateParams, protocol.SessionUpdateReply, sessions.update),
     Verb("session.end", protocol.SessionEndParams, protocol.SessionEndReply, sessions.end),

@@ -14,13 +14,14 @@ from memd.protocol import (
     Health,
     HelloParams,
     HelloReply,
+    HistoryProgress,
     Params,
     StatusReply,
     StopReply,
 )
 from memd.verbs.call import Call
 
-CAPABILITIES = ("memory",)
+CAPABILITIES = ("history", "memory")
 """What this daemon serves beyond `daemon.*`."""
 
 
@@ -54,6 +55,7 @@ async def status(call: Call, _params: Params) -> StatusReply:
         last_event_s=since(runtime.last_event, now),
         last_scan_s=since(runtime.last_scan, now),
         connections=runtime.connections,
+        history=HistoryProgress(**call.library.history.progress._asdict()),
         findings=tuple(Health(kind=kind, reason=reason) for kind, reason in sorted(runtime.findings.items())),
     )
 

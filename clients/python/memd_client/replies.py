@@ -92,6 +92,37 @@ class Found(TypedDict):
     notice: NotRequired[str]
 
 
+class EntryHit(TypedDict):
+    """An entry of a past session: `type` is user, assistant or summary, `url` what `history.read` takes."""
+
+    session: str
+    entryId: str
+    type: str
+    snippet: str
+    url: str
+    cut: NotRequired[bool]
+    redacted: NotRequired[bool]
+
+
+class Entries(TypedDict):
+    """The reply of `history.search`, best first; `total` counts all that match, `notice` says what was left out."""
+
+    hits: list[EntryHit]
+    total: int
+    notice: NotRequired[str]
+
+
+class Entry(TypedDict):
+    """The reply of `history.read`: the whole text of an entry."""
+
+    session: str
+    entryId: str
+    type: str
+    text: str
+    url: str
+    redacted: NotRequired[bool]
+
+
 class Receipt(TypedDict):
     """What a forget removed; `left` names files that still hold a removed text."""
 
