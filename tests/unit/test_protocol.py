@@ -30,6 +30,8 @@ DEFAULTS: dict[type[Params], tuple[dict[str, object], dict[str, object]]] = {
     protocol.StoreAdoptParams: ({"key": "a"}, {"dry_run": False}),
     protocol.RebuildParams: ({}, {"dry_run": False}),
     protocol.ReconcileParams: ({}, {"accept": False, "dry_run": False}),
+    protocol.HistorySearchParams: ({"query": "a"}, {"limit": 8, "offset": 0, "ranker": None}),
+    protocol.HistoryReadParams: ({"url": "a"}, {}),
     protocol.FocusParams: ({"prompt": "a"}, {"dialect": "python", "abstain": True}),
     protocol.IndexParams: ({}, {"max_bytes": 8_192}),
     protocol.PlaceParams: ({}, {}),
@@ -201,6 +203,10 @@ FIELDS: dict[type[Reply], tuple[str, str]] = {
     protocol.SessionStartReply: ("lines saves_left", "block"),
     protocol.SessionUpdateReply: ("read_only", ""),
     protocol.SessionEndReply: ("ended", ""),
+    protocol.HistoryHit: ("session entryId type snippet url", "cut redacted"),
+    protocol.HistorySearchReply: ("hits total", "notice"),
+    protocol.HistoryReadReply: ("session entryId type text url", "redacted"),
+    protocol.HistoryProgress: ("read transcripts skipped", ""),
     protocol.StoreStats: (
         "sessions notes saves reads saves_per_session reads_per_session unparsed",
         "",
@@ -215,7 +221,7 @@ FIELDS: dict[type[Reply], tuple[str, str]] = {
     protocol.HelloReply: ("version protocol_min protocol_max capabilities pid home", ""),
     protocol.Health: ("kind reason", ""),
     protocol.StatusReply: (
-        "version pid uptime_s stores watching last_event_s last_scan_s connections findings",
+        "version pid uptime_s stores watching last_event_s last_scan_s connections findings history",
         "",
     ),
     protocol.StopReply: ("stopping", ""),
