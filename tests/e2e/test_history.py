@@ -36,12 +36,12 @@ def seed_file(daemon: Daemon, session: str, directory: str = "--repo--") -> Path
     return daemon.home / "sessions" / directory / f"1700000000000_{session}.jsonl"
 
 
-def search(daemon: Daemon, query: str, **params: object) -> dict[str, Any]:
-    return daemon.call("history.search", query=query, **params)
+def search(daemon: Daemon, query: str, offset: int = 0) -> dict[str, Any]:
+    return daemon.call("history.search", query=query, offset=offset)
 
 
-def found(daemon: Daemon, query: str, **params: object) -> list[tuple[str, str]]:
-    return [(hit["session"], hit["entryId"]) for hit in search(daemon, query, **params)["hits"]]
+def found(daemon: Daemon, query: str) -> list[tuple[str, str]]:
+    return [(hit["session"], hit["entryId"]) for hit in search(daemon, query)["hits"]]
 
 
 def test_people_agents_and_summaries_are_found_and_tools_are_not(daemon: Daemon) -> None:
