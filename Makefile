@@ -44,6 +44,7 @@ bench: $(VENV)/.ready
 
 eval: $(VENV)/.ready
 	$(BIN)/python -m tests.evals
+	$(BIN)/python -m tests.evals.sessions
 
 races: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m tests.lives races
