@@ -26,6 +26,9 @@ SYNCERS = 4
 LOCK_POLL_S = 0.002
 """How often a held lock is asked for again, in seconds; flock has no wait with a deadline."""
 
+YOUNG_NS = 20_000_000
+"""A file changed within this of the look at it may change again under the same stamp: it is read again."""
+
 # O_NONBLOCK: a FIFO that stands where a file is wanted is an error and not a wait.
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _READ_FLAGS = os.O_RDONLY | _FLAGS
@@ -48,6 +51,10 @@ class Stamp(NamedTuple):
     def of(cls, status: os.stat_result) -> "Stamp":
         """The stamp of one `stat` answer."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+    def is_old(self, looked_ns: int) -> bool:
+        """Whether a file looked at then was left alone long enough for its stamp to tell of the next change."""
+        return self.ctime_ns < looked_ns - YOUNG_NS
 
     def is_file_of(self, other: "Stamp") -> bool:
         """Whether both are of one file that nobody wrote to in between; a rename changes `ctime_ns` alone."""

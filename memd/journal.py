@@ -23,6 +23,11 @@ SAVE: Final = "save"
 HEAD_OPS: Final = frozenset({SAVE, "edit", "adopt", FORGET})
 """The operations that make a head; a read or an unknown one leaves the head as it was."""
 
+SOURCE_HASH: Final = "source_hash"
+"""What a record of a text that came from a source has: the hash of the source's own bytes (SPEC 10)."""
+SOURCE_NAME: Final = "source_name"
+"""What such a record has besides where the note was given another name than the source's."""
+
 NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 _HEX: Final = re.compile(r"[0-9a-f]{64}")
@@ -104,6 +109,7 @@ class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defau
     op: str
     session: str | UnsetType = UNSET
     source_hash: str | UnsetType = UNSET
+    source_name: str | UnsetType = UNSET
 
 
 _usual = msgspec.json.Decoder(_Line)
@@ -202,9 +208,16 @@ def _decode_usual(line: bytes) -> Record | None:
         at=given.at,
         session=None if given.session is UNSET else given.session,
         by=None if given.by is UNSET else given.by,
-        extra=NOTHING if given.source_hash is UNSET else {"source_hash": given.source_hash},
+        extra=_source(given),
         digest=given.digest,
     )
+
+
+def _source(given: _Line) -> Mapping[str, object]:
+    if given.source_hash is UNSET and given.source_name is UNSET:
+        return NOTHING
+    known = {SOURCE_HASH: given.source_hash, SOURCE_NAME: given.source_name}
+    return {key: value for key, value in known.items() if value is not UNSET}
 
 
 def _decode_odd(line: bytes) -> Record | None:
@@ -244,7 +257,7 @@ def _digest(prev: str, plain: bytes) -> str:
 
 def _chains(prev: str, line: bytes, record: Record) -> bool:
     """Whether the record's digest is that of `prev` and the line without its digest."""
-    if record.extra is NOTHING or record.extra.keys() == {"source_hash"}:
+    if record.extra is NOTHING or record.extra.keys() <= {SOURCE_HASH, SOURCE_NAME}:
         # The one unescaped `"digest":"` of a usual line is its key, and `hash` follows it: cutting it out of
         # the bytes is three times as fast as encoding the rest.
         at = line.index(_DIGEST_KEY)
@@ -257,13 +270,16 @@ def _chains(prev: str, line: bytes, record: Record) -> bool:
 class _Life:
     """What the journal says of one name; all but `head` is of its current life, since the last forget."""
 
-    __slots__ = ("first_op", "head", "last_used", "reads", "saves", "versions")
+    __slots__ = ("brought", "first_op", "has_brought", "head", "last_used", "reads", "saves", "versions")
 
     def __init__(self, head: Record) -> None:
+        # What last brought the note from a source, in this life or (not `has_brought`) in one that a forget ended.
+        self.brought: Record | None = None
         self.begin(head)
 
     def begin(self, head: Record) -> None:
         self.head = head
+        self.has_brought = False
         self.first_op = head.op
         self.versions: dict[str, None] = {}
         self.saves = 0
@@ -279,6 +295,7 @@ class _Life:
         twin.first_op = self.first_op
         twin.versions = dict(self.versions)
         twin.saves, twin.reads, twin.last_used = self.saves, self.reads, self.last_used
+        twin.brought, twin.has_brought = self.brought, self.has_brought
         return twin
 
 
@@ -360,6 +377,25 @@ class Heads:
         life = self._find(name)
         return life.first_op if life and life.live else None
 
+    def brought(self, name: str) -> Record | None:
+        """The latest record that brought a text of the note's current life from a source (SPEC 10).
+
+        None for a note that came from none, or is not live.
+        """
+        life = self._find(name)
+        return life.brought if life and life.live and life.has_brought else None
+
+    def once_brought(self, name: str) -> Record | None:
+        """The latest record that brought a text of an earlier life of the name, which a forget ended; None for none,
+        and for a name that was brought again since.
+        """
+        life = self._find(name)
+        return life.brought if life and not life.has_brought else None
+
+    def every_brought(self) -> Iterator[tuple[str, Record]]:
+        """The live names that came from a source, each with its latest record that says so."""
+        return ((name, life.brought) for name, life in self._every() if life.has_brought and life.brought)
+
     def session_saves(self, session: str) -> int:
         """How many saves the session made, of whatever note, forgotten ones too (the save cap, SPEC 8)."""
         return self._sessions.get(session, 0)
@@ -400,6 +436,8 @@ class Heads:
             self._live_count += 1
             self._forgotten_count -= was_forgotten
         life.head = record
+        if SOURCE_HASH in record.extra:
+            life.brought, life.has_brought = record, True
         if record.hash not in life.versions:
             life.versions[record.hash] = None
             self._hold(record.hash, 1)

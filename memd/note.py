@@ -639,6 +639,56 @@ def derived_slug(description: str) -> str:
     return slug(" ".join(description.split(maxsplit=_DERIVED_WORDS)[:_DERIVED_WORDS]))
 
 
+_FIRST_MEMBER = re.compile(r'\{\s*+("(?:[^"\\]++|\\.)*+"\s*+:\s*+"(?:[^"\\]++|\\.)*+")?', re.DOTALL)
+_FIRST_LINE_END = re.compile(r"\r*+\n")
+
+
+def tagged(raw: bytes, source: str) -> bytes:
+    """A note's bytes with `source: <source>` as the first key of its block, every other byte as it was (SPEC 10).
+
+    A note without a block gets one, a block of JSON its first member; a block that never closes stays as it is, and
+    so does a text that has the tag. `source` is a word.
+    """
+    text = raw.decode(errors="surrogateescape")
+    bom = "\ufeff" if text.startswith("\ufeff") else ""
+    text = text.removeprefix(bom)
+    opening = _OPENING.match(text)
+    if opening is None:
+        eol = _eol_of(text)
+        gap = eol if text.strip() else ""
+        text = f"---{eol}source: {source}{eol}---{eol}{gap}{text}"
+    elif (closing := _CLOSING.search(text, opening.end())) is not None:
+        block = _tagged_block(text[opening.end() : closing.start()], source, _eol_of(opening[0]))
+        text = text[: opening.end()] + block + text[closing.start() :]
+    return (bom + text).encode(errors="surrogateescape")
+
+
+def _eol_of(text: str) -> str:
+    """The end of a text's first line; one that has no other is `\\n`."""
+    found = _FIRST_LINE_END.search(text)
+    return "\r\n" if found is not None and found[0] != "\n" else "\n"
+
+
+def _tagged_block(block: str, source: str, eol: str) -> str:
+    """The lines of a block with the tag in front; what follows keeps its place, so it keeps its indentation."""
+    stripped = block.strip()
+    if stripped.startswith("{") and stripped.endswith("}") and (inner := _json_block(stripped)) is not None:
+        tag = f'"source": "{source}"'
+        first = _FIRST_MEMBER.match(stripped)
+        if first is not None and first[1] and json.loads(f"{{{first[1]}}}") == {"source": source}:
+            return block
+        head, _, rest = block.partition("{")
+        return f"{head}{{{tag}{', ' if inner.extra or rest.strip() != '}' else ''}{rest}"
+    start = _BLANK_AND_COMMENTS.match(block)
+    skipped = start.end() if start else 0
+    lines = block[skipped:]
+    indent = lines[: len(lines) - len(lines.lstrip(" \t"))]
+    line, _, _ = lines.partition("\n")
+    if extra_key(line.strip()) == "source" and entry_value(line.strip()) == source:
+        return block
+    return f"{block[:skipped]}{indent}source: {source}{eol}{lines}"
+
+
 def is_note_name(filename: str) -> bool:
     """Whether a file's name is a note's (SPEC 2); that it is a regular file of at most 1 MiB is not asked.
 

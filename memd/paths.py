@@ -75,6 +75,23 @@ def checkout(cwd: Path) -> Path:
     return next((directory for directory in (here, *here.parents) if os.path.lexists(directory / ".git")), here)
 
 
+def worktrees(repo: Path) -> list[Path]:
+    """The linked worktrees that a repository's git directory names, by path, whether they are there or not."""
+    common = repo if _is_bare(repo) else repo / ".git"
+    found = set()
+    for name in names_in(common / "worktrees"):
+        named = (_read_small(common / "worktrees" / name / "gitdir") or b"").rstrip(b"\r\n")
+        if named:
+            found.add(_real((common / "worktrees" / name / os.fsdecode(named)).parent))
+    return sorted(found)
+
+
+def lies_in(repo: Path, path: Path) -> bool:
+    """Whether a path, which may be gone, is in the repository of this canonical path, or below it and in no other."""
+    here = canonical_repo(path)
+    return here == repo or (here.is_relative_to(repo) and _common_dir(here) is None)
+
+
 def names_in(directory: Path) -> frozenset[str]:
     """The names that stand in a directory; none where it does not read."""
     try:

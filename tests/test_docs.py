@@ -64,7 +64,8 @@ def test_every_finding_is_in_the_readme(kind: str) -> None:
 @pytest.mark.parametrize("command", front.COMMANDS)
 def test_every_command_is_in_the_readme_and_the_man_page(command: str) -> None:
     assert re.search(rf"^\| .*`{command}\b", README, re.MULTILINE)
-    assert re.search(rf"^\.SS .*\b{command}\b", MAN, re.MULTILINE)
+    in_man = re.escape(command.replace("-", r"\-"))
+    assert re.search(rf"^\.SS .*\b{in_man}\b", MAN, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

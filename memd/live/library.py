@@ -22,6 +22,7 @@ from memd.errors import MemdError
 from memd.fs import Disk
 from memd.live.feed import Feed, changes
 from memd.live.history import LiveHistory
+from memd.live.imports import Imports
 from memd.live.roots import Root, Roots
 from memd.live.runtime import Runtime
 from memd.live.sessions import LiveSessions
@@ -98,6 +99,7 @@ class Library:
         self.sessions = LiveSessions(home / "sessions")
         self.history = LiveHistory(home, self.sessions, lambda: self.config)
         self.adopting = anyio.Lock()
+        self.imports = Imports(self)
         self._everywhere = self._at(paths.global_store(home), Scope.GLOBAL, None)
 
     def reconfigure(self, config: Config) -> None:
@@ -188,7 +190,9 @@ class Library:
         return self._at(directory, Scope.REPO, paths.origin_of(directory)) if directory.is_dir() else None
 
     async def rescan(self) -> None:
-        """Look at every root as a whole, since events can be missed (SPEC 5)."""
+        """Look at every root as a whole, since events can be missed (SPEC 5), also at those there are since."""
+        for store in list(self._opened.values()):
+            await self.imports.refresh(store)
         for root in self.roots.current().values():
             root.notice(None)
             await self.look(root)

@@ -26,7 +26,16 @@ EVERY = (1 << 53) - 1
 """The largest `limit` the wire takes: no list is cut."""
 
 _PATIENT = frozenset(
-    {"memory.check", "memory.import", "memory.rebuild", "memory.reconcile", "memory.verify", "store.adopt"}
+    {
+        "memory.check",
+        "memory.import",
+        "memory.import_claude",
+        "memory.import_kimi",
+        "memory.rebuild",
+        "memory.reconcile",
+        "memory.verify",
+        "store.adopt",
+    }
 )
 """Verbs that read a whole store: a person waits for them as long as they take."""
 _TIMEOUT = 30.0

@@ -40,6 +40,8 @@ COMMANDS = {
     "restore": "make an old version of a note its text again",
     "import": "copy the notes of a directory into the repo store",
     "history": "what was said in past sessions: search, or show an entry",
+    "import-claude": "bring Claude Code's notes here now",
+    "import-kimi": "bring Kimi Code's notes here now",
     "stores": "every store there is, and whose it is",
     "adopt": "bring here the notes of a repository that was moved",
     "stats": "how much the stores hold and are used",
@@ -148,8 +150,8 @@ def split(argv: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def module_name(command: str) -> str:
-    """The module that holds a command: it is named by the word, with a `_` after one that is Python's own."""
-    return f"memd.memctl.commands.{command}" + "_" * iskeyword(command)
+    """The module that holds a command: its word, each `-` a `_`, with a `_` after one that is Python's own."""
+    return f"memd.memctl.commands.{command.replace('-', '_')}" + "_" * iskeyword(command)
 
 
 def _run(argv: Sequence[str], out: Stream, err: ErrorStream) -> int:

@@ -126,6 +126,22 @@ class ImportParams(PlaceParams, kw_only=True, frozen=True):
     after: str | None = None
 
 
+class ImportKimiParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.import_kimi`: Kimi Code's notes of this repository and of everywhere, or of one `scope`.
+
+    `dry_run` only tells what would be done.
+    """
+
+    scope: Scope | None = None
+    dry_run: bool = False
+
+
+class ImportClaudeParams(ImportKimiParams, kw_only=True, frozen=True):
+    """`memory.import_claude`: Claude Code's notes; `dir` is a directory of them, for the repository's store."""
+
+    dir: str | None = None
+
+
 class StoreListParams(Params, kw_only=True, frozen=True):
     """`store.list`. `cwd`, an absolute path, says which store is marked `current`."""
 

@@ -224,6 +224,25 @@ class ImportReply(Reply, kw_only=True, frozen=True):
     next: str | None = None
 
 
+class ImportProgramReply(Reply, kw_only=True, frozen=True):
+    """`memory.import_claude` and `memory.import_kimi`: names imported and updated here, files skipped.
+
+    `found` counts the notes there. `stale` names notes here that the program has nowhere any more, `conflicts` notes
+    that were changed on both sides, `ambiguous` directories that may be another repository's, `unparsed` notes there
+    whose block or quote never closes. `lines` tells each store's in counts.
+    """
+
+    imported: tuple[str, ...]
+    updated: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+    found: int
+    stale: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    ambiguous: tuple[str, ...]
+    unparsed: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
 class StoreRow(Reply, kw_only=True, frozen=True):
     """One store of the home. `key` None is the global store; `origin_exists` None: nobody has claimed it."""
 

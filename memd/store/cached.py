@@ -25,9 +25,6 @@ T = TypeVar("T", bound=Encodes)
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """What an open fails with when the process or the machine has run out of something."""
 
-YOUNG_NS = 20_000_000
-"""A file changed within this of the look at it may change again under the same stamp: it is read again."""
-
 
 class Cached(Generic[T]):
     """One decoded file, read again when its stamp says that it changed, or is too young to say."""
@@ -86,7 +83,7 @@ class Cached(Generic[T]):
             raw, self._stamp = self.disk.read(self.path)
         except OSError as error:
             raise unreadable(self.path.name, error) from error
-        self._settled = is_old(self._stamp, looked_ns)
+        self._settled = self._stamp.is_old(looked_ns)
         return known if known is not None and known[0] == raw else (raw, self.decode(raw))
 
 
@@ -122,11 +119,6 @@ class Working(Generic[T]):
         if self._value is not None:
             self.cached.wrote(raw, self._value)
             self.base = self._value
-
-
-def is_old(stamp: Stamp, looked_ns: int) -> bool:
-    """Whether a file looked at then was left alone long enough for its stamp to tell of the next change."""
-    return stamp.ctime_ns < looked_ns - YOUNG_NS
 
 
 def reason_of(error: OSError) -> str:

@@ -136,6 +136,31 @@ class Adopt(msgspec.Struct, frozen=True):
     updates: bool
 
 
+class Sourced(msgspec.Struct, frozen=True):
+    """A note as a source has it: its name there, the hashes of its own bytes and of the tagged text that is to come.
+
+    `raw` is that text; None while whoever asks hopes that the store has it already.
+    """
+
+    name: str
+    source_hash: str
+    hash: str
+    raw: bytes | None = None
+
+
+class Bring(msgspec.Struct, frozen=True):
+    """Make the notes of a source, `by`, stand here as they are there (SPEC 10).
+
+    `anew`: also those that were forgotten here. `held` is every name that the source still has anywhere, and the rows
+    of the others are marked stale; None: no row is marked.
+    """
+
+    sources: tuple[Sourced, ...]
+    by: str
+    anew: bool = False
+    held: frozenset[str] | None = None
+
+
 class Leave(msgspec.Struct, frozen=True):
     """Forget notes, by name and hash, that are safe elsewhere; one that changed meanwhile stays."""
 
@@ -159,7 +184,9 @@ class Rebuild(msgspec.Struct, frozen=True):
     """Restore what the journal holds and has not forgotten; recount usage; mend the index (SPEC 7)."""
 
 
-Request = Save | Forget | Count | CountSession | Restore | Rename | Take | Put | Adopt | Leave | Reconcile | Rebuild
+Request = (
+    Save | Forget | Count | CountSession | Restore | Rename | Take | Put | Adopt | Bring | Leave | Reconcile | Rebuild
+)
 
 
 # -- outcomes ---------------------------------------------------------------------------------------------------
@@ -212,6 +239,40 @@ class Adopted(msgspec.Struct, frozen=True):
         )
 
 
+class Brought(msgspec.Struct, frozen=True):
+    """What became of the notes of a source, each by its name there.
+
+    `adopted` and `updated` give the name here. `conflicts` were changed on both sides and are left as they are,
+    `forgotten` stay so, `refused` have a reason, `wanted` are to be asked for again with their text. `stale` are
+    names here.
+    """
+
+    adopted: dict[str, str]
+    updated: dict[str, str]
+    conflicts: tuple[str, ...]
+    forgotten: tuple[str, ...]
+    refused: dict[str, str]
+    wanted: tuple[str, ...]
+    stale: tuple[str, ...]
+
+    @classmethod
+    def nothing(cls) -> "Brought":
+        """What becomes of no notes."""
+        return cls({}, {}, (), (), {}, (), ())
+
+    def then(self, later: "Brought") -> "Brought":
+        """What became of these and of later ones; what is stale is as it was last seen."""
+        return Brought(
+            self.adopted | later.adopted,
+            self.updated | later.updated,
+            self.conflicts + later.conflicts,
+            self.forgotten + later.forgotten,
+            self.refused | later.refused,
+            later.wanted,
+            later.stale,
+        )
+
+
 class Left(msgspec.Struct, frozen=True):
     """How many notes went, and how many stayed because they had changed."""
 
@@ -255,7 +316,7 @@ class Rebuilt(msgspec.Struct, frozen=True):
     broken_line: int | None
 
 
-Outcome = Saved | Forgotten | Counted | Taken | Adopted | Left | Reconciled | Rebuilt
+Outcome = Saved | Forgotten | Counted | Taken | Adopted | Brought | Left | Reconciled | Rebuilt
 
 
 class Change(msgspec.Struct, frozen=True):

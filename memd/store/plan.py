@@ -4,6 +4,8 @@ Each request is planned against the state the one before left (SPEC 4, "Order of
 before it has touched the plan, so a refused request drops out alone. `write` then carries the whole plan out.
 """
 
+from collections.abc import Mapping
+
 from memd import journal, note
 from memd.errors import Refused
 from memd.fs import Stamp
@@ -117,8 +119,10 @@ class Plan:
         self.usage_file.base = None
         self.usage = Usage.empty()
 
-    def record(self, op: str, name: str, content_hash: str, author: Author) -> Record:
-        """Append one sealed record."""
+    def record(
+        self, op: str, name: str, content_hash: str, author: Author, extra: Mapping[str, object] = journal.NOTHING
+    ) -> Record:
+        """Append one sealed record, with what else it is to say."""
         unsealed = Record(
             op=op,
             name=name,
@@ -126,6 +130,7 @@ class Plan:
             at=int(self.now),
             session=author.session,
             by=author.by,
+            extra=extra,
         )
         sealed = journal.seal(unsealed, self.digest)
         self.digest = sealed.digest
@@ -137,11 +142,13 @@ class Plan:
         self.heads.apply(sealed)
         return sealed
 
-    def put(self, op: str, name: str, raw: bytes, author: Author) -> Entry:
-        """Write `raw` as the note's file and as a version. Errors: TooSoonError."""
+    def put(
+        self, op: str, name: str, raw: bytes, author: Author, extra: Mapping[str, object] = journal.NOTHING
+    ) -> Entry:
+        """Write `raw` as the note's file and as a version; `extra` is for its record. Errors: TooSoonError."""
         self._begin(name)
         entry = self.write(name, raw)
-        self._version(op, name, raw, entry.hash, author)
+        self._version(op, name, raw, entry.hash, author, extra)
         return entry
 
     def write(self, name: str, raw: bytes) -> Entry:
@@ -212,9 +219,17 @@ class Plan:
         self.changes[entry.name] = Change(entry.name, entry, words)
         self.missing.pop(entry.name, None)
 
-    def _version(self, op: str, name: str, raw: bytes, content_hash: str, author: Author) -> None:
+    def _version(
+        self,
+        op: str,
+        name: str,
+        raw: bytes,
+        content_hash: str,
+        author: Author,
+        extra: Mapping[str, object] = journal.NOTHING,
+    ) -> None:
         self.objects[content_hash] = raw
-        self.record(op, name, content_hash, author)
+        self.record(op, name, content_hash, author, extra)
         self.purged.pop(content_hash, None)
 
     def twin(self, given: str, slug: str) -> str | None:

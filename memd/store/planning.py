@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from memd.errors import MemdError, NotFound, Suspended
-from memd.store import moving, rebuilding, reconciling, saving
+from memd.store import moving, rebuilding, reconciling, saving, sourcing
 from memd.store.model import (
     Adopt,
+    Bring,
     Count,
     CountSession,
     Forget,
@@ -38,6 +39,7 @@ _PLANNERS: dict[type[Request], Callable[[Plan, Any], Outcome]] = {
     Take: moving.take,
     Put: moving.put,
     Adopt: moving.adopt,
+    Bring: sourcing.bring,
     Leave: moving.leave,
 }
 
@@ -55,7 +57,7 @@ def plan_request(plan: Plan, request: Request, settle_s: float) -> Outcome:
 
 def makes_store(request: Request) -> bool:
     """Whether a request is reason to make a store's directory (SPEC 1: only a write is)."""
-    return isinstance(request, Save | Put | Adopt | CountSession)
+    return isinstance(request, Save | Put | Adopt | Bring | CountSession)
 
 
 def nowhere(request: Request, held: int) -> Outcome | MemdError:

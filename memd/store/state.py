@@ -16,7 +16,7 @@ from memd.errors import Unreadable
 from memd.fs import Disk, NotRegularError, Seen, Stamp
 from memd.journal import Heads, Record
 from memd.listing import Listing
-from memd.store.cached import Cached, Encodes, is_old, reason_of, unreadable
+from memd.store.cached import Cached, Encodes, reason_of, unreadable
 from memd.store.model import Blocked, Change, Entry, View
 from memd.usage import Usage
 
@@ -266,7 +266,7 @@ def read_entry(name: str, raw: bytes, stamp: Stamp | None, looked_ns: int) -> tu
 
 def settled_stamp(entry: Entry, seen: Seen) -> bool:
     """Whether `seen` proves that the file still holds what `entry` was read from."""
-    return entry.stamp == seen.stamp and is_old(seen.stamp, entry.looked_ns)
+    return entry.stamp == seen.stamp and seen.stamp.is_old(entry.looked_ns)
 
 
 def blocked_by(seen: Seen) -> Blocked | None:

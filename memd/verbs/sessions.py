@@ -37,7 +37,7 @@ async def start(call: Call, params: SessionStartParams) -> SessionStartReply:
     if live.state.depth > 0:
         return SessionStartReply(lines=(), saves_left=0)
     place = call.library.place(params.cwd)
-    lines += await catch_up(call, place, count=fresh)
+    lines += await catch_up(call, place, params.cwd, count=fresh)
     call.library.feed.publish(feed.session_started(place.repo, params.session, lines))
     block = live.state.block
     return SessionStartReply(
@@ -93,8 +93,8 @@ async def saves_there(call: Call, live: LiveSession) -> dict[str, int]:
     return {key_of(store): store.saves_of(live.state.id)}
 
 
-async def catch_up(call: Call, place: Place, *, count: bool) -> list[str]:
-    """Reconcile both stores, waiting for nothing, and count the session; the lines of the start's summary.
+async def catch_up(call: Call, place: Place, cwd: str, *, count: bool) -> list[str]:
+    """Import, reconcile both stores, waiting for nothing, and count the session; the lines of the start's summary.
 
     A store that does not load is named and keeps nobody from the other.
     """
@@ -104,6 +104,7 @@ async def catch_up(call: Call, place: Place, *, count: bool) -> list[str]:
             await call.write(place.repo, CountSession(), Counted)
     except MemdError as error:
         lines.append(f"memory · the session is not counted: {error.text}")
+    imported = await call.library.imports.at_start(place, cwd)
     for store in place:
         try:
             await call.library.open(store)
@@ -113,7 +114,7 @@ async def catch_up(call: Call, place: Place, *, count: bool) -> list[str]:
             lines.append(f"memory · the {store.scope} store: {error.text}")
     unparsed = sum(entry.trouble is not None for store in place for entry in store.entries.values())
     counts = f"{len(place.repo.entries)} repo · {len(place.everywhere.entries)} global · {unparsed} unparsed"
-    return [f"memory · {counts}", *lines]
+    return [f"memory · {counts}", *imported, *lines]
 
 
 def check_transcript(config: Config, path: Path) -> None:

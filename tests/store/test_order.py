@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from memd import fs
 from memd.fs import Stamp
-from memd.store import Reconcile, cached
+from memd.store import Reconcile
 from memd.usage import Usage
 from support.disks import FastDisk
 from support.stores import Kept, forget, opened, save
@@ -199,7 +200,7 @@ def test_a_reconcile_reads_no_note_whose_stamp_is_the_same_and_old(
     kept.do(Reconcile())
     disk = kept.disk
     assert isinstance(disk, FastDisk)
-    monkeypatch.setattr(cached, "YOUNG_NS", -3600 * 10**9)
+    monkeypatch.setattr(fs, "YOUNG_NS", -3600 * 10**9)
     kept.do(Reconcile())
     assert [name for call, name in disk.log if call == "read"]
     disk.log.clear()
@@ -214,7 +215,7 @@ def test_a_reconcile_reads_a_note_that_was_written_just_before_it_was_looked_at(
     kept.saved("alpha", "One.")
     disk = kept.disk
     assert isinstance(disk, FastDisk)
-    monkeypatch.setattr(cached, "YOUNG_NS", 3600 * 10**9)
+    monkeypatch.setattr(fs, "YOUNG_NS", 3600 * 10**9)
     kept.do(Reconcile())
     disk.log.clear()
     kept.do(Reconcile())

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from memd import fs
 from memd.errors import Busy, Conflict, NotFound
-from memd.store import Forgotten, Rebuild, Reconcile, Request, Saved, cached
+from memd.store import Forgotten, Rebuild, Reconcile, Request, Saved
 from support.disks import FastDisk, InterferingDisk
 from support.stores import Kept, check_invariants, forget, holding, objects, opened, save, standing
 
@@ -22,7 +23,7 @@ HAND = b"By a hand that was faster.\n"
 @pytest.fixture(autouse=True)
 def young(monkeypatch: pytest.MonkeyPatch) -> None:
     """No stamp is ever trusted, so that the calls a request makes are the same each time."""
-    monkeypatch.setattr(cached, "YOUNG_NS", 3600 * 10**9)
+    monkeypatch.setattr(fs, "YOUNG_NS", 3600 * 10**9)
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_an_edit_of_the_same_length_after_the_rename_is_seen(directory: Path, ro
 def test_an_edit_after_the_rename_is_seen_by_its_stamp_alone(
     directory: Path, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cached, "YOUNG_NS", -3600 * 10**9)  # every stamp is old enough to be trusted
+    monkeypatch.setattr(fs, "YOUNG_NS", -3600 * 10**9)  # every stamp is old enough to be trusted
     calls = steps_of(directory, save("alpha", "Two."))
     first = max(number for number, step in enumerate(calls) if step == ("rename", "alpha.md")) + 1
     for number in range(first, len(calls)):
