@@ -1,7 +1,10 @@
 """Past sessions over the socket, of every kind of transcript and every place. SPEC section 11."""
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ import pytest
 
 import memd_client
 from support.daemon import Daemon, running_daemon
+from support.memctl_program import memctl
 from support.transcripts import claude, compaction, header, message, plain
 from support.waiting import until
 
@@ -288,3 +292,40 @@ def test_symlinks_are_not_followed(daemon: Daemon) -> None:
     (link.parent.parent / "-linked").symlink_to(directory)
     os.mkfifo(link.with_name("pipe.jsonl"))
     assert found(daemon, "dunlin") == []
+
+
+def test_people_and_kernels_ask_the_same(daemon: Daemon) -> None:
+    lines = [claude("user", f"plover number {number}", cwd=daemon.repo, uuid_=f"p{number}") for number in range(9)]
+    write(claude_file(daemon, "-repo", "said"), *lines)
+    page = memctl(daemon.env, "history", "search", "plover", "number", "3", cwd=daemon.repo)
+    assert page.out.splitlines()[0] == "history://said/p3 · user — plover number 3"
+    assert len(page.out.splitlines()) == 8
+    assert page.err == "8 of 9 entries; --offset 8 for the next\n"
+    rest = memctl(daemon.env, "history", "search", "plover", "--offset", "8", cwd=daemon.repo)
+    assert (len(rest.out.splitlines()), rest.err) == (1, "")
+    shown = memctl(daemon.env, "history", "show", "history://said/p3", cwd=daemon.repo)
+    assert (shown.code, shown.out) == (0, "plover number 3\n")
+    assert json.loads(memctl(daemon.env, "history", "show", "history://said/p3", "--json", cwd=daemon.repo).out) == {
+        "session": "said",
+        "entryId": "p3",
+        "type": "user",
+        "text": "plover number 3",
+        "url": "history://said/p3",
+    }
+    none = memctl(daemon.env, "history", "search", "dodo", cwd=daemon.repo)
+    assert (none.code, none.out, none.err) == (0, "", "no entry of a past session shares a word with this\n")
+    assert memctl(daemon.env, "history", "show", "history://said/p99", cwd=daemon.repo).code == 3
+    for wrong in ((), ("search",), ("show",), ("show", "a", "b"), ("other",)):
+        assert memctl(daemon.env, "history", *wrong, cwd=daemon.repo).code == 2
+    code = (
+        "import asyncio, json, memory\n"
+        "async def main():\n"
+        "    page = await memory.history.search('plover number 3', limit=1)\n"
+        "    assert page == memory.sync.compact.search('plover number 3', limit=1)\n"
+        "    print((await memory.history.read(page['hits'][0]['url']))['text'])\n"
+        "asyncio.run(main())\n"
+    )
+    kernel = subprocess.run(
+        [sys.executable, "-c", code], env=daemon.env, cwd=daemon.repo, capture_output=True, text=True, check=True
+    )
+    assert kernel.stdout == "plover number 3\n"
