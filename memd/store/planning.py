@@ -60,6 +60,11 @@ def makes_store(request: Request) -> bool:
     return isinstance(request, Save | Put | Adopt | Bring | CountSession)
 
 
+def lets_go(request: Request) -> bool:
+    """Whether a person has said that what is gone may go."""
+    return isinstance(request, Reconcile) and request.accept
+
+
 def nowhere(request: Request, held: int) -> Outcome | MemdError:
     """What a request comes to where there is no directory; `held` is how many notes there were."""
     if isinstance(request, Reconcile):

@@ -13,7 +13,7 @@ from memd.fs import Seen
 from memd.store import rows
 from memd.store.model import Author, Change, Reconcile, Reconciled
 from memd.store.plan import BY_HAND, Plan
-from memd.store.state import read_entry, settled_stamp
+from memd.store.state import ReadNote, read_entry, settled_stamp
 
 BY_RECOVERY = Author(by="recovery")
 NEVER = -1
@@ -124,8 +124,7 @@ def take_seen(plan: Plan, seen: dict[str, Seen], settle_s: float) -> TakenIn:
         read = plan.state.try_note(name)
         if read is None:
             continue
-        on_disk = settle.Seen(read.entry.hash, read.entry.size, (read.entry.stamp or found.stamp).ctime_ns / 1e9)
-        decision = settle.settle(plan.heads.head(name), on_disk, None, plan.now, settle=settle_s)
+        decision = decided(plan, name, read, settle_s)
         if isinstance(decision, settle.Wait):
             waits.append(decision.until)
             plan.waiting.add(name)
@@ -135,6 +134,16 @@ def take_seen(plan: Plan, seen: dict[str, Seen], settle_s: float) -> TakenIn:
         looked += 1
         plan.take_in(name, read)
     return TakenIn(adopted, edited, waits, more)
+
+
+def decided(plan: Plan, name: str, read: ReadNote, settle_s: float) -> settle.Decision:
+    """What is to be done about a note as it was read; one that was written to meanwhile is not quiet."""
+    stamp = read.entry.stamp
+    now = plan.state.look(name)
+    if stamp is None or now is None or now.stamp != stamp:
+        return settle.Wait(plan.now + settle.QUIET)
+    on_disk = settle.Seen(read.entry.hash, read.entry.size, stamp.ctime_ns / 1e9)
+    return settle.settle(plan.heads.head(name), on_disk, None, plan.now, settle=settle_s)
 
 
 def is_known(plan: Plan, name: str, found: Seen) -> bool:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from memd import note, paths
+from memd import note, paths, settle
 from memd.errors import Busy, MemdError, NotFound, Storage
 from memd.fs import Disk, LockTimeoutError, NotRegularError
 from memd.journal import FORGET, HEAD_OPS, Record
@@ -34,7 +34,7 @@ from memd.store.model import (
     Request,
 )
 from memd.store.plan import Plan, TooSoonError
-from memd.store.planning import makes_store, nowhere, plan_request, suspended
+from memd.store.planning import lets_go, makes_store, nowhere, plan_request, suspended
 from memd.store.reserve import Reserve
 from memd.store.state import LISTING, LOCK, USAGE, State, read_entry, settled_stamp
 
@@ -162,8 +162,10 @@ class Store:
         """
         outcomes: list[Outcome | MemdError] = []
         try:
+            held = self.state.heads.live_count
+            if self._is_taken_away() and not (self.directory.is_dir() and any(map(lets_go, batch))):
+                return self._committed(self._nowhere(batch, held))
             if not self.directory.is_dir():
-                held = self.state.heads.live_count
                 if held or not any(map(makes_store, batch)):
                     return self._committed(self._nowhere(batch, held))
                 self.disk.make_dirs(self.directory)
@@ -215,9 +217,9 @@ class Store:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the store's lock for `commit_held`, its directory made. Errors: Busy, Suspended, OSError."""
+        if self._is_taken_away():
+            raise suspended(self.state.heads.live_count)
         if not self.directory.is_dir():
-            if self.state.heads.live_count:
-                raise suspended(self.state.heads.live_count)
             self.disk.make_dirs(self.directory)
         with self._locked():
             yield
@@ -326,8 +328,30 @@ class Store:
     def reload(self) -> None:
         """Look at the disk again after a failed write, if it lets us; else the next write does."""
         self.loaded = False
-        with suppress(OSError, MemdError), self._locked():
-            self._load()
+        with suppress(OSError, MemdError):
+            if self._is_taken_away():
+                return
+            with self._locked():
+                self._load()
+
+    def _is_there(self) -> bool:
+        """Whether there is a directory, and it is still the store's."""
+        return self.directory.is_dir() and not self._is_taken_away()
+
+    def _is_taken_away(self) -> bool:
+        """Whether the store is gone that there was: its directory, or its journal with so many notes that the guard
+        holds. So it is when a directory was unmounted or made again; a store that lost its journal alone is not.
+        """
+        heads = self.state.heads
+        if heads.live_count == 0:
+            return False
+        if not self.directory.is_dir():
+            return True
+        if self.state.journal_stamp is None or self.disk.stat(self.state.journal) is not None:
+            return False
+        there = {seen.name for seen in self.disk.scan(self.directory)}
+        gone = sum(f"{name}.md" not in there for name in heads.live())
+        return settle.guard(gone, heads.live_count, directory_gone=gone == heads.live_count, suspended=False)
 
     def _nowhere(self, batch: Sequence[Request], held: int) -> list[Outcome | MemdError]:
         """Answer a batch while there is no directory: none is made where one with notes was taken away (SPEC 5)."""
@@ -339,19 +363,32 @@ class Store:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def read_now(self, name: str) -> tuple[bytes, Entry] | None:
-        """A note's bytes and entry as they stand: its file, or while the store is suspended its head's object.
+        """A note's bytes and entry as they stand: its file; its head's object while the store is suspended, and
+        while an editor has emptied the file to write it anew.
 
         Takes no lock: a note file is replaced whole. None when there is neither. Errors: Unreadable, Storage.
         """
         try:
             read = self.state.read_note(name)
         except (FileNotFoundError, NotRegularError):
-            head = self.state.heads.head(name)
-            raw = self.state.read_object(head.hash) if self.state.suspended and head is not None else None
-            return None if raw is None else (raw, read_entry(name, raw, None, 0)[0])
+            return self._read_head(name) if self.state.suspended else None
         except OSError as error:
             raise unread(name, error) from error
+        if not read.raw and self._was_just_emptied(read.entry):
+            return self._read_head(name) or (read.raw, read.entry)
         return read.raw, read.entry
+
+    def _read_head(self, name: str) -> tuple[bytes, Entry] | None:
+        """The text of a note's head and its entry, from its object; None where there is none."""
+        head = self.state.heads.head(name)
+        raw = None if head is None or head.op == FORGET else self.state.read_object(head.hash)
+        return None if raw is None else (raw, read_entry(name, raw, None, 0)[0])
+
+    def _was_just_emptied(self, entry: Entry) -> bool:
+        """Whether an empty file may not mean to be (SPEC 5)."""
+        now = self.clock()
+        changed = now if entry.stamp is None else entry.stamp.ctime_ns / 1e9
+        return settle.quiet_at(entry.size, changed, now, self.settle_s) > now
 
     def may_differ(self, files: Iterable[str]) -> bool:
         """Whether any of these files of the directory holds something else than memd knows it to; takes no lock."""
@@ -390,7 +427,7 @@ class Store:
         Errors: Unreadable, Storage.
         """
         try:
-            return self.state.all_records() if self.directory.is_dir() else []
+            return self.state.all_records() if self._is_there() else []
         except OSError as error:
             raise storage(error) from error
 
@@ -422,7 +459,7 @@ class Store:
 
     def preview(self, request: Request) -> Outcome:
         """What a request would do now, doing nothing. Errors: whatever would refuse it."""
-        if not self.directory.is_dir():
+        if not self._is_there():
             return self._preview_nowhere(request)
 
         def look(state: State) -> Outcome:
@@ -450,7 +487,7 @@ class Store:
 
         `nowhere` is the answer while there is no directory. Errors: Busy, Unreadable, Storage.
         """
-        if not self.directory.is_dir():
+        if not self._is_there():
             return nowhere
         with self._looking():
             self.state.read_journal()

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from memd.errors import Conflict, NotFound, Storage, Suspended
+from memd.fs import Stamp
 from memd.store import Count, Rebuild, Rebuilt, Reconcile, Reconciled
-from support.disks import FailingDisk
+from support.disks import FailingDisk, FastDisk
 from support.stores import ME, Clock, Kept, check_invariants, forget, heads, objects, opened, rows, save, standing
 
 
@@ -333,3 +334,87 @@ def test_a_reconcile_tells_of_what_opening_took_in(kept: Kept) -> None:
     kept.file("new").write_text("New.\n")
     again = Kept(kept.directory)
     assert reconciled(again) == Reconciled(adopted=("new",))
+
+
+class CutShortDisk(FastDisk):
+    """A disk on which a file is emptied and written again while it is read."""
+
+    cut: str | None = None
+
+    def read(self, path: Path, limit: int | None = None) -> tuple[bytes, Stamp]:
+        raw, stamp = super().read(path, limit)
+        if path.name != self.cut:
+            return raw, stamp
+        path.write_bytes(raw)
+        return b"", stamp
+
+
+def test_a_file_that_is_written_to_while_it_is_read_is_not_taken(tmp_path: Path) -> None:
+    disk = CutShortDisk()
+    kept = opened(tmp_path / "store", disk=disk)
+    kept.saved("a", "The words of a.")
+    kept.file("a").write_text("By hand.\n")
+    kept.clock.at_change_of(kept.file("a"), 5.0)
+    disk.cut = "a.md"
+    waiting = reconciled(kept)
+    assert waiting.edited == ()
+    assert waiting.wait_until is not None
+    disk.cut = None
+    kept.clock.at_change_of(kept.file("a"), 5.0)
+    assert reconciled(kept) == Reconciled(edited=("a",))
+    assert kept.file("a").read_text() == "By hand.\n"
+    check_invariants(kept.directory)
+
+
+@pytest.mark.parametrize("made_again", [False, True])
+def test_a_directory_that_went_suspends_the_store_also_where_an_empty_one_stands(
+    kept: Kept, made_again: bool
+) -> None:
+    aside = kept.directory.rename(kept.directory.with_name("aside"))
+    if made_again:
+        kept.directory.mkdir()
+    assert reconciled(kept).suspended
+    for request in (save("new", "New."), forget("d"), Rebuild()):
+        with pytest.raises(Suspended):
+            kept.do(request)
+    assert [finding.kind for finding in kept.store.check()] == ["suspended"]
+    assert kept.store.records() == []
+    with pytest.raises(Suspended):
+        kept.store.preview(Rebuild())
+    assert not made_again or list(kept.directory.iterdir()) == [], "nothing is made in its place"
+    if made_again:
+        kept.directory.rmdir()
+    aside.rename(kept.directory)
+    assert reconciled(kept) == Reconciled()
+    assert set(kept.entries) == set("abcdef")
+    kept.saved("new", "New.")
+    check_invariants(kept.directory)
+
+
+def test_a_directory_that_was_made_again_is_a_new_store_once_a_person_says_so(kept: Kept) -> None:
+    shutil.rmtree(kept.directory)
+    kept.directory.mkdir()
+    assert reconciled(kept).suspended
+    assert reconciled(kept, accept=True) == Reconciled()
+    kept.saved("new", "New.")
+    assert set(kept.entries) == {"new"}
+    check_invariants(kept.directory)
+
+
+def test_a_store_that_lost_its_journal_alone_begins_another(kept: Kept) -> None:
+    (kept.directory / "ops.jsonl").unlink()
+    assert reconciled(kept).adopted == tuple("abcdef")
+    check_invariants(kept.directory)
+
+
+def test_a_note_that_an_editor_has_emptied_is_read_as_it_was_until_that_is_meant(kept: Kept) -> None:
+    text = kept.file("a").read_bytes()
+    kept.file("a").write_text("")
+    kept.clock.at_change_of(kept.file("a"), 1.9)
+    read = kept.store.read_now("a")
+    assert read is not None
+    assert (read[0], read[1].hash) == (text, kept.entries["a"].hash)
+    kept.clock.at_change_of(kept.file("a"), 2.1)
+    read = kept.store.read_now("a")
+    assert read is not None
+    assert read[0] == b""
