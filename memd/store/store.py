@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from memd import note, paths, settle
-from memd.errors import Busy, MemdError, NotFound, Storage
+from memd.errors import Busy, MemdError, NotFound, Storage, Unreadable
 from memd.fs import Disk, LockTimeoutError, NotRegularError
 from memd.journal import FORGET, HEAD_OPS, Record
 from memd.settle import SETTLE
-from memd.store import checking, rebuilding, reconciling, sweep, write
+from memd.store import checking, rebuilding, reconciling, rows, sweep, write
 from memd.store.cached import unreadable
 from memd.store.model import (
     Change,
@@ -307,6 +307,9 @@ class Store:
                 outcome = taken = taken.then(outcome)
                 reconciled.add(request)
             outcomes.append(outcome)
+        if plan.taken:
+            with suppress(Unreadable):  # a request that took a hand edit in and was refused leaves the row to us
+                plan.listing = rows.renewed(plan, plan.listing)
         return Planned(outcomes, taken)
 
     def _plan(self, plan: Plan, request: Request) -> Outcome | MemdError | None:

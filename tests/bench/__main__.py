@@ -24,10 +24,10 @@ from typing import Any
 from . import rows
 from .house import PLACE
 
-BENCHES = ("saving", "whole", "roundtrip", "search", "large", "focus", "starting", "history")
+BENCHES = ("saving", "whole", "roundtrip", "search", "large", "focus", "live", "starting", "history")
 """In the order they are run: saves first, since a file system may remember what was deleted before."""
 
-_ON_DISK = frozenset({"saving", "whole", "large", "starting", "history"})
+_ON_DISK = frozenset({"saving", "whole", "large", "live", "starting", "history"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -100,15 +100,15 @@ def called(house: House, name: str, floor: float | None, **params: object) -> It
 
 
 @contextmanager
-def others(house: House) -> Iterator[list[float]]:
-    """While another client asks: the milliseconds it waited for each answer."""
+def others(house: House, line: bytes = _HELLO) -> Iterator[list[float]]:
+    """While another client asks, `daemon.hello` or what `line` asks: the milliseconds it waited for each answer."""
     waited: list[float] = []
     ended = threading.Event()
 
     def ask() -> None:
         with house.raw() as client:
             while not ended.is_set():
-                waited.append(timed(partial(client.ask, _HELLO)))
+                waited.append(timed(partial(client.ask, line)))
                 ended.wait(_PAUSE_S)
 
     asking = threading.Thread(target=ask)

@@ -2,6 +2,7 @@
 
 import errno
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from memd.errors import Conflict, NotFound, Storage, Suspended
 from memd.fs import Stamp
 from memd.store import Count, Rebuild, Rebuilt, Reconcile, Reconciled
+from memd.store.cached import YOUNG_NS
 from support.disks import FailingDisk, FastDisk
 from support.stores import ME, Clock, Kept, check_invariants, forget, heads, objects, opened, rows, save, standing
+from support.waiting import until
 
 
 @pytest.fixture
@@ -364,6 +367,17 @@ def test_a_file_that_is_written_to_while_it_is_read_is_not_taken(tmp_path: Path)
     assert reconciled(kept) == Reconciled(edited=("a",))
     assert kept.file("a").read_text() == "By hand.\n"
     check_invariants(kept.directory)
+
+
+def test_a_refused_save_over_a_hand_edit_leaves_the_row_that_the_edit_has(kept: Kept) -> None:
+    reconciled(kept)
+    kept.file("a").write_text("# a by hand\n")
+    changed = kept.file("a").lstat().st_ctime_ns
+    until(lambda: time.time_ns() - changed > 2 * YOUNG_NS)
+    with pytest.raises(Conflict):
+        kept.do(save("a", "Over it.", expect="0" * 64))
+    assert kept.ops("a") == ["save", "edit/hand"]
+    assert "- [a](a.md) — a by hand" in rows(kept.directory)
 
 
 @pytest.mark.parametrize("made_again", [False, True])

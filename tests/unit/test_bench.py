@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench import __main__ as bench
-from bench import large, rows, saving, starting, whole
+from bench import large, live, rows, saving, starting, whole
 from bench.house import House, checked, file_system, resident_mb, run_program
 
 SAVES = saving.Size(notes=3, more_notes=5, turns=2, rounds=1, seconds=0.01)
@@ -53,6 +53,15 @@ def test_whole_stores_are_measured_while_others_ask(tmp_path: Path) -> None:
         *("open.20", "open.20.others", "log.20"),
     ]
     assert all(line["value"] > 0 for line in report["rows"])
+
+
+def test_what_a_hand_writes_is_timed(tmp_path: Path) -> None:
+    report: dict[str, Any] = live.measure(tmp_path, live.Size(edits=2, stores=2, idle_s=0.01, dropped=3))
+    assert names(report) == [
+        *("live.edit.p50", "live.edit.p99", "live.idle.2"),
+        *("live.dropped.3", "live.dropped.save", "live.dropped.search", "live.dropped.elsewhere"),
+    ]
+    assert all(line["value"] >= 0 for line in report["rows"])
 
 
 def test_stores_that_grow_are_weighed(tmp_path: Path) -> None:
