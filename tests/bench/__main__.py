@@ -2,7 +2,7 @@
 
     python -m tests.bench [--quick] [--json FILE] [--dir DIR] [NAME…]
 
-Names are those of the modules: saving, whole, roundtrip, search, large, focus, starting, history;
+Names are those of the modules: saving, whole, roundtrip, search, large, focus, live, starting, history;
 all of them without a name. `--quick`
 takes small sizes: the plumbing is tried, the figures mean little and are not judged. Otherwise it exits 1 when one is
 not within its bound. `--json -` writes the JSON instead of the table. `--dir` is where the stores that are

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from memd.errors import Conflict, NotFound, Storage, Suspended
-from memd.fs import Stamp
+from memd.fs import YOUNG_NS, Stamp
 from memd.store import Count, Rebuild, Rebuilt, Reconcile, Reconciled
-from memd.store.cached import YOUNG_NS
 from support.disks import FailingDisk, FastDisk
 from support.stores import ME, Clock, Kept, check_invariants, forget, heads, objects, opened, rows, save, standing
 from support.waiting import until
