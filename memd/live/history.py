@@ -19,6 +19,7 @@ import anyio.to_thread
 from memd.config import Config
 from memd.fs import Stamp
 from memd.history import Cache, Catalog, Corpus, Entry, Named, Page, Progress, Sources, Whose
+from memd.importers import claude
 from memd.live.sessions import LiveSessions, key_of
 from memd.live.stores import LiveStore
 
@@ -165,9 +166,7 @@ def _until_left() -> Iterator[Callable[[], bool]]:
 
 def _claude_projects(config: Config) -> Path | None:
     """Where Claude Code keeps its transcripts; None where nobody's home is known."""
-    given = os.environ.get("CLAUDE_CONFIG_DIR", "")
     try:
-        home = config.claude_home or (Path(given) if given.startswith("/") else Path.home() / ".claude")
+        return claude.home(config.claude_home, os.environ) / "projects"
     except RuntimeError:
         return None
-    return home / "projects"
