@@ -94,6 +94,11 @@ class LockTimeoutError(Exception):
     """The lock was not had in time."""
 
 
+def is_staged(name: str) -> bool:
+    """Whether a file is one that was being written: a dot first, `.tmp` last (SPEC 1)."""
+    return name.startswith(".") and name.endswith(".tmp")
+
+
 class Disk:
     """The primitives. Tests subclass it: `step` may raise, `write` stop half-way, `sync` keep what is durable."""
 

@@ -13,7 +13,7 @@ import msgspec
 
 from memd.errors import Unreadable
 from memd.focus import Block
-from memd.fs import Disk, NotRegularError, Seen
+from memd.fs import Disk, NotRegularError, Seen, is_staged
 from memd.note import Scope
 
 KEPT = 1_000
@@ -115,10 +115,11 @@ class SessionFiles:
     def purge(self, is_forgotten: Callable[[Session, Scope, str], bool]) -> list[Session]:
         """Take the parts of forgotten notes out of every block; the sessions that changed. Errors: OSError.
 
-        What was set aside since it did not read cannot be looked into, and may hold anything: it goes.
+        What was set aside since it did not read cannot be looked into, and may hold anything: it goes. So does what a
+        crash left half written; nobody may write a session meanwhile.
         """
         for seen in self._entries():
-            if ASIDE.search(seen.name):
+            if ASIDE.search(seen.name) or is_staged(seen.name):
                 self.disk.remove(self.directory / seen.name)
         changed = []
         for session in self.all():

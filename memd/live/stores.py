@@ -84,6 +84,7 @@ class LiveStore:
         self.keepers = keepers
         self._tell = tell
         self.forgotten: set[str] = set()
+        self._caught_up = False
         self._root = os.fspath(store.directory)
         self.entries: dict[str, Entry] = {}
         self.index = Snapshot.EMPTY
@@ -177,6 +178,8 @@ class LiveStore:
 
         What cannot be written now is tried again at the next write; a forget's receipt names it meanwhile.
         """
+        with suppress(MemdError):
+            await self._catch_up()
         if self.keepers is None or not self.forgotten:
             return
         names, self.forgotten = self.forgotten, set()
@@ -211,8 +214,15 @@ class LiveStore:
             async with self.lock:
                 if not self.opened:
                     await self._open()
-            if self.keepers is not None:
-                await self.keepers.catch_up(self)
+            await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        """Once a store is open, by a look or by a write, have go what it forgot before. Errors: Storage."""
+        if self.keepers is None or not self.opened or self._caught_up:
+            return
+        if self.store.state.heads.forgotten_count:
+            await self.keepers.catch_up(self)
+        self._caught_up = True
 
     async def _open(self) -> None:
         with anyio.CancelScope(shield=True):

@@ -7,6 +7,7 @@ no record names.
 import re
 
 from memd import journal
+from memd.fs import is_staged
 from memd.store.state import State
 
 _OBJECT = re.compile(r"[0-9a-f]{64}")
@@ -27,11 +28,6 @@ def sweep(state: State) -> None:
             removed += disk.remove(objects / seen.name)
     if removed:
         disk.sync_dir(objects)
-
-
-def is_staged(file: str) -> bool:
-    """Whether a file is one that was being written: a dot first, `.tmp` last (SPEC 1)."""
-    return file.startswith(".") and file.endswith(".tmp")
 
 
 def is_left_over(state: State, file: str) -> bool:

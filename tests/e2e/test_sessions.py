@@ -504,3 +504,37 @@ def test_what_was_set_aside_goes_with_a_forget(daemon: Daemon) -> None:
     kernel.start()
     assert daemon.call("memory.forget", name="plan")["receipt"]["left"] == []
     assert held(daemon, "plover") == []
+
+
+def test_a_block_that_a_crash_left_half_written_goes_with_a_forget_and_at_the_next_opening(daemon: Daemon) -> None:
+    daemon.save("plan", "The lighthouse password is plover.", description="Plan of the lighthouse")
+    kernel = Kernel(daemon, "s")
+    kernel.start()
+    kernel.focus("the plan for the lighthouse, please")
+    path = daemon.home / "sessions" / "s.json"
+    left = path.with_name(".4711-18ecd634dae6fc20-285.tmp")
+    left.write_bytes(path.read_bytes())
+    assert daemon.call("memory.forget", name="plan")["receipt"]["left"] == []
+    assert held(daemon, "plover") == []
+    daemon.kill()
+    left.write_bytes(b'{"block":"plover"')
+    daemon.start()
+    daemon.names()
+    assert held(daemon, "plover") == []
+
+
+def test_a_death_between_a_forget_and_its_blocks_is_made_good_by_a_store_that_a_write_opens_too(
+    daemon: Daemon,
+) -> None:
+    daemon.save("plan", "The lighthouse password is plover.", description="Plan of the lighthouse")
+    kernel = Kernel(daemon, "s")
+    kernel.start()
+    kernel.focus("the plan for the lighthouse, please")
+    path = daemon.home / "sessions" / "s.json"
+    before = path.read_bytes()
+    daemon.call("memory.forget", name="plan")
+    daemon.kill()
+    path.write_bytes(before)
+    daemon.start()
+    daemon.save("other")
+    assert held(daemon, "plover") == []
