@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-real faults lint format types imports bench eval races cycles clean
+.PHONY: run test test-real faults lint format types imports bench eval races cycles soak clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "memd needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -51,6 +51,10 @@ races: $(VENV)/.ready
 
 cycles: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m tests.lives cycles
+
+MINUTES ?= 60
+soak: $(VENV)/.ready
+	$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
