@@ -33,6 +33,7 @@ NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 _HEX: Final = re.compile(r"[0-9a-f]{64}")
 _HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _NAME: Final = re.compile(r"(?!\.|memory\Z)[^/\x00]+", re.IGNORECASE)
+_START: Final = b'{"at":'
 _DIGEST_KEY: Final = b'"digest":"'
 _DIGEST_LEN: Final = len(HASH_PREFIX) + 64
 
@@ -85,7 +86,7 @@ class Replay(msgspec.Struct, frozen=True):
     """What a journal holds. `lines` and `size` count what lies before the torn tail; line numbers begin at 1.
 
     `records` is empty when they went into heads instead; `count` counts them either way. `digest` is the last
-    record's, to seal the next one with.
+    record's, to seal the next one with; `unchained` that of the broken line, where that is a record.
     """
 
     records: list[Record]
@@ -96,6 +97,7 @@ class Replay(msgspec.Struct, frozen=True):
     broken_line: int | None
     broken_reason: str | None
     digest: str
+    unchained: str | None
 
 
 class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -149,6 +151,7 @@ def replay(raw: bytes, prev: str = "", first_line: int = 1, heads: "Heads | None
     records: list[Record] = []
     count = lines = size = pending = 0
     broken: tuple[int, str] | None = None
+    unchained: str | None = None
     for number, (line, end) in enumerate(_lines(raw), first_line):
         record = decode(line)
         if record is None:
@@ -157,7 +160,7 @@ def replay(raw: bytes, prev: str = "", first_line: int = 1, heads: "Heads | None
         if broken is None and pending:
             broken = pending, "is not a canonical record"
         elif broken is None and not _chains(prev, line, record):
-            broken = number, "does not chain to the record before it"
+            broken, unchained = (number, "does not chain to the record before it"), record.digest
         prev, lines, size, pending = record.digest, number - first_line + 1, end, 0
         count += 1
         if heads is None:
@@ -165,7 +168,7 @@ def replay(raw: bytes, prev: str = "", first_line: int = 1, heads: "Heads | None
         else:
             heads.apply(record)
     line_of, reason = broken or (None, None)
-    return Replay(records, count, lines, size, len(raw) - size, line_of, reason, prev)
+    return Replay(records, count, lines, size, len(raw) - size, line_of, reason, prev, unchained)
 
 
 def records(raw: bytes) -> list[Record]:
@@ -184,6 +187,11 @@ def last_record(tail: bytes) -> Record | None:
     if not tail.endswith(b"\n"):
         return None
     return decode(tail[tail.rfind(b"\n", 0, -1) + 1 : -1])
+
+
+def is_cut_short(tail: bytes) -> bool:
+    """Whether a torn tail is what a write leaves that a crash cut short: the beginning of one record and no more."""
+    return tail != b"" and b"\n" not in tail and tail.startswith(_START[: len(tail)])
 
 
 def _lines(raw: bytes) -> Iterator[tuple[bytes, int]]:
@@ -310,6 +318,7 @@ class Heads:
         self._lives: dict[str, _Life] = {}
         # Every hash ever named, and how many live notes have it among their versions.
         self._holders: dict[str, int] = {}
+        self._ended: set[str] = set()
         self._sessions: dict[str, int] = {}
         self._live_count = 0
         self._forgotten_count = 0
@@ -339,7 +348,7 @@ class Heads:
         return life is not None and not life.live
 
     def live(self) -> Iterator[str]:
-        """The live names, in the order the journal first named them."""
+        """The live names, in the order in which their lives began: that of their lines, where nobody moved those."""
         return (name for name, life in self._every() if life.live)
 
     @property
@@ -414,6 +423,10 @@ class Heads:
         """Whether any record ever named `hash`, forgotten or not."""
         return self._held(hash) is not None
 
+    def ended(self, hash: str) -> bool:  # noqa: A002 - the record's own word
+        """Whether a note that was forgotten had `hash` among its versions."""
+        return hash in self._ended
+
     def _count_read(self, record: Record) -> None:
         life = self._find(record.name)
         if life is not None and life.live:
@@ -427,12 +440,14 @@ class Heads:
         if record.op == FORGET:
             for version in life.versions:
                 self._hold(version, -1)
+            self._ended.update(life.versions, (record.hash,))
             life.begin(record)
             self._live_count -= was_live
             self._forgotten_count += not was_forgotten
             return
         if not was_live:
             life.begin(record)
+            self._to_end(record.name)
             self._live_count += 1
             self._forgotten_count -= was_forgotten
         life.head = record
@@ -458,6 +473,9 @@ class Heads:
             life = self._lives[record.name] = _Life(record)
         return life
 
+    def _to_end(self, name: str) -> None:
+        self._lives[name] = self._lives.pop(name)
+
     def _every(self) -> Iterator[tuple[str, _Life]]:
         return iter(self._lives.items())
 
@@ -478,12 +496,16 @@ class Planned(Heads):
     def __init__(self, base: Heads) -> None:
         super().__init__()
         self._base = base
+        self._begun: set[str] = set()
         self._live_count = base.live_count
         self._forgotten_count = base.forgotten_count
 
     def session_saves(self, session: str) -> int:
         own = self._sessions.get(session)
         return self._base.session_saves(session) if own is None else own
+
+    def ended(self, hash: str) -> bool:  # noqa: A002 - the record's own word
+        return super().ended(hash) or self._base.ended(hash)
 
     def _find(self, name: str) -> _Life | None:
         return self._lives.get(name) or self._base._find(name)
@@ -494,11 +516,16 @@ class Planned(Heads):
             self._lives[record.name] = below.copy() if below else _Life(record)
         return self._lives[record.name]
 
+    def _to_end(self, name: str) -> None:
+        super()._to_end(name)
+        self._begun.add(name)
+
     def _every(self) -> Iterator[tuple[str, _Life]]:
         for name, life in self._base._every():
-            yield name, self._lives.get(name, life)
+            if name not in self._begun:
+                yield name, self._lives.get(name, life)
         for name, life in self._lives.items():
-            if self._base._find(name) is None:
+            if name in self._begun or self._base._find(name) is None:
                 yield name, life
 
     def _held(self, hash: str) -> int | None:  # noqa: A002 - the record's own word

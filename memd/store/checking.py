@@ -3,15 +3,13 @@
 SPEC section 7, `memory.check`: `path:line: reason`, with the file's name within its store for a path.
 """
 
-import re
 from collections.abc import Iterator
 
 from memd.errors import Unreadable
 from memd.store.model import Entry, Finding
 from memd.store.rebuilding import journal_findings
 from memd.store.state import LISTING, USAGE, State
-
-_TORN = re.compile(r"ops\.torn\.\d+")
+from memd.store.sweep import TORN
 
 
 def check(state: State) -> tuple[Finding, ...]:
@@ -73,6 +71,8 @@ def suspended_finding(state: State) -> Iterator[Finding]:
 def set_aside(state: State) -> Iterator[Finding]:
     """Tails that were moved out of the journal."""
     for seen in state.disk.scan(state.directory):
-        if _TORN.fullmatch(seen.name):
+        if TORN.fullmatch(seen.name):
             reason = f"{seen.stamp.size} bytes that were no whole record, set aside; look and delete"
+            if not seen.stamp.size:
+                reason = "the journal was gone or empty while texts were there; they stay until you delete this file"
             yield Finding("torn", reason, file=seen.name)

@@ -42,7 +42,7 @@ def reconcile(plan: Plan, request: Reconcile, settle_s: float, begun: Collection
     set_gone(plan, seen, keep=gone if suspended else ())
     taken = take_seen(plan, seen, settle_s)
     forgotten = Forgotten([], False) if suspended else forget_gone(plan, gone, settle_s, taken.waits, request)
-    rows.mend(plan)
+    rows.mend(plan, every=begun is not None)
     mend_counts(plan, lower=begun is not None)
     plan.behind = False
     more = taken.more or forgotten.more
@@ -169,8 +169,7 @@ def take_first(plan: Plan, names: Iterable[str]) -> None:
     for name in sorted(names):
         with suppress(Refused, Unreadable):  # it changed again: the next plan meets it
             plan.take(name)
-    with suppress(Unreadable):
-        plan.listing = rows.renewed(plan, plan.listing)
+    rows.renew(plan)
 
 
 class Forgotten(NamedTuple):
@@ -185,9 +184,14 @@ def forget_gone(
 ) -> Forgotten:
     """Journal the deletions that stayed for `settle_s`, or all where they are accepted; the others' times go to
     `waits`.
+
+    None is believed of a name whose head does not chain: perhaps the name is what was damaged, and no file had it.
     """
     forgotten: list[str] = []
     for name in gone:
+        head = plan.heads.head(name)
+        if head is not None and head.digest == plan.state.unchained and not request.accept:
+            continue
         decision = settle.settle(plan.heads.head(name), None, plan.missing[name], plan.now, settle=settle_s)
         if isinstance(decision, settle.Wait) and not request.accept:
             waits.append(decision.until)

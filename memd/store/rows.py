@@ -3,7 +3,7 @@
 SPEC section 4, MEMORY.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from memd import listing, note
@@ -12,30 +12,45 @@ from memd.listing import Listing
 from memd.store.plan import Plan
 
 
-def mend(plan: Plan) -> None:
+def mend(plan: Plan, *, every: bool = False) -> None:
     """Give each note that stands its row, memd's own rows the notes' hooks; nothing where the file does not read.
 
-    A note that is missing or not yet taken in keeps the row it has, and gets none.
+    A note that is missing or not yet taken in keeps the row it has, and gets none. `every`: the rows of notes that
+    did not change are looked at too, since what failed or died may have left them as they were.
     """
     keep = {*plan.state.blocked, *plan.waiting, *plan.missing}
     with suppress(Unreadable):
-        plan.listing = renewed(plan, plan.listing.reconciled(hooks(plan), keep))
+        stand = hooks(plan)
+        rows = plan.listing.reconciled(stand, keep)
+        plan.listing = renewed(plan, rows, stand if every else changed(plan))
 
 
-def renewed(plan: Plan, rows: Listing) -> Listing:
-    """The rows with memd's own of each changed note made to say its hook."""
-    lines = set(rows.text.splitlines()) if plan.changes else ()
-    for name, change in plan.changes.items():
-        if change.entry is not None and listing.row(name, change.entry.hook) not in lines:
-            rows = rows.with_own_row(name, change.entry.hook, OwnRow(plan, name))
+def renew(plan: Plan) -> None:
+    """Make memd's own rows say the hooks of the notes that the plan changes; nothing where the file does not read."""
+    with suppress(Unreadable):
+        plan.listing = renewed(plan, plan.listing, changed(plan))
+
+
+def changed(plan: Plan) -> dict[str, str]:
+    """The hook of every note that the plan changes, by name."""
+    return {name: change.entry.hook for name, change in plan.changes.items() if change.entry is not None}
+
+
+def renewed(plan: Plan, rows: Listing, hooks: Mapping[str, str]) -> Listing:
+    """The rows with memd's own of these notes made to say their hooks."""
+    lines = set(rows.text.splitlines()) if hooks else ()
+    for name, hook in hooks.items():
+        if listing.row(name, hook) not in lines:
+            rows = rows.with_own_row(name, hook, OwnRow(plan, name))
     return rows
 
 
 def hooks(plan: Plan) -> dict[str, str]:
-    """The hook of every note that stands, by name, in name order."""
+    """The hook of every note that stands, by name, in the order in which the journal has them; then by name."""
     found = {name: entry.hook for name, entry in plan.state.entries.items() if name not in plan.changes}
-    found.update({name: change.entry.hook for name, change in plan.changes.items() if change.entry is not None})
-    return dict(sorted(found.items()))
+    found.update(changed(plan))
+    known = [name for name in plan.heads.live() if name in found]
+    return {name: found[name] for name in (*known, *sorted(found.keys() - known))}
 
 
 class OwnRow:

@@ -51,9 +51,11 @@ class State:
         self.whole = 0
         self.last_line = b""
         self.torn = 0
+        self.torn_is_cut_short = False
         self.journal_stamp: Stamp | None = None
         self.broken_line: int | None = None
         self.broken_reason: str | None = None
+        self.unchained: str | None = None
         self.behind = False
         self.entries: dict[str, Entry] = {}
         self.by_slug: defaultdict[str, set[str]] = defaultdict(set)
@@ -84,7 +86,7 @@ class State:
         if whole or not self._read_growth(stamp):
             raw, stamp = (b"", None) if stamp is None else self._read_journal_from(0)
             self.heads, self.digest, self.lines, self.whole, self.last_line = Heads(), "", 0, 0, b""
-            self.broken_line = self.broken_reason = None
+            self.broken_line = self.broken_reason = self.unchained = None
             self._replay(raw, stamp)
         self.behind = self.behind or self.digest != digest
 
@@ -105,7 +107,9 @@ class State:
             self.last_line = raw[raw.rfind(b"\n", 0, replay.size - 1) + 1 : replay.size]
         if self.broken_line is None:
             self.broken_line, self.broken_reason = replay.broken_line, replay.broken_reason
+            self.unchained = replay.unchained
         self.digest, self.torn = replay.digest, replay.torn_bytes
+        self.torn_is_cut_short = journal.is_cut_short(raw[replay.size :])
         self.whole += replay.size
         self.lines += replay.lines
         self.journal_stamp = stamp
@@ -160,9 +164,11 @@ class State:
     def intact(self) -> bool:
         """Whether the journal is there and unbroken: only then may objects it does not name be swept.
 
-        One that holds bytes and no record is not: whatever it named is lost with it.
+        One that ends in more than a write that was cut short is not, nor one that holds bytes and no record: whatever
+        they named is lost with them.
         """
-        return self.journal_stamp is not None and self.broken_line is None and (self.lines > 0 or self.torn == 0)
+        whole = self.torn == 0 or (self.lines > 0 and self.torn_is_cut_short)
+        return self.journal_stamp is not None and self.broken_line is None and whole
 
     # -- notes -------------------------------------------------------------------------------------------------
 

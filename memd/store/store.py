@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from memd import note, paths, settle
-from memd.errors import Busy, MemdError, NotFound, Storage, Unreadable
+from memd.errors import Busy, MemdError, NotFound, Storage
 from memd.fs import Disk, LockTimeoutError, NotRegularError
 from memd.journal import FORGET, HEAD_OPS, Record
 from memd.settle import SETTLE
@@ -308,8 +308,7 @@ class Store:
                 reconciled.add(request)
             outcomes.append(outcome)
         if plan.taken:
-            with suppress(Unreadable):  # a request that took a hand edit in and was refused leaves the row to us
-                plan.listing = rows.renewed(plan, plan.listing)
+            rows.renew(plan)  # a request that took a hand edit in and was refused leaves the row to us
         return Planned(outcomes, taken)
 
     def _plan(self, plan: Plan, request: Request) -> Outcome | MemdError | None:

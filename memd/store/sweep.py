@@ -1,15 +1,17 @@
 """What a crash left behind, removed. Law: nothing goes that a live note's versions or a whole journal need.
 
 SPEC section 4: staged files, objects of forgotten notes and, only while the journal is there and unbroken, objects
-no record names.
+no record names. Texts that were there before a journal was damaged, or begun anew, are no crash's: what named them
+may be what was lost. They stay until somebody has looked, and has deleted the `ops.torn.<n>` that tells of it.
 """
 
 import re
 
 from memd import journal
-from memd.fs import is_staged
+from memd.fs import Seen, is_staged
 from memd.store.state import State
 
+TORN = re.compile(r"ops\.torn\.\d+")
 _OBJECT = re.compile(r"[0-9a-f]{64}")
 
 
@@ -22,19 +24,40 @@ def sweep(state: State) -> None:
     objects = state.objects
     if disk.stat(objects) is None:
         return
+    since = damaged_ns(state)
     removed = 0
     for seen in disk.scan(objects):
-        if seen.regular and (is_staged(seen.name) or is_left_over(state, seen.name)):
+        if seen.regular and (is_staged(seen.name) or is_left_over(state, seen, since)):
             removed += disk.remove(objects / seen.name)
     if removed:
         disk.sync_dir(objects)
 
 
-def is_left_over(state: State, file: str) -> bool:
-    """Whether an object is no live note's version, and known to be none."""
-    if not _OBJECT.fullmatch(file):
+def is_left_over(state: State, seen: Seen, since: int) -> bool:
+    """Whether an object is no live note's version, and known to be none: an older one than `since` is not."""
+    if not _OBJECT.fullmatch(seen.name):
         return False
-    version = journal.HASH_PREFIX + file
-    if state.heads.shared(version, besides=""):
+    version = journal.HASH_PREFIX + seen.name
+    if state.heads.held(version):
         return False
-    return state.heads.named(version) or state.intact
+    return state.heads.ended(version) or (state.intact and seen.stamp.mtime_ns >= since)
+
+
+def damaged_ns(state: State) -> int:
+    """When the journal was last damaged, as far as what was set aside tells; 0 when it never was.
+
+    A journal without a record, made before any object, is one that was emptied where older objects stand.
+    """
+    times = [
+        seen.stamp.mtime_ns
+        for seen in state.disk.scan(state.directory)
+        if seen.regular and TORN.fullmatch(seen.name) and not is_cut_short(state, seen)
+    ]
+    if state.journal_stamp is not None and not state.lines:
+        times.append(state.journal_stamp.mtime_ns)
+    return max(times, default=0)
+
+
+def is_cut_short(state: State, seen: Seen) -> bool:
+    """Whether what was set aside is the beginning of a write that a crash cut short."""
+    return journal.is_cut_short(state.disk.read(state.directory / seen.name)[0])

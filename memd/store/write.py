@@ -36,6 +36,8 @@ def carry_out(plan: Plan) -> list[Change]:
     """
     state, disk = plan.state, plan.state.disk
     known = plan.is_scanned()
+    if plan.records and not state.lines and not state.torn:
+        tell_of_lost_journal(state)
     if plan.records and state.journal_stamp is None:
         begin_journal(state)
     if plan.records and state.torn:
@@ -172,6 +174,17 @@ def begin_journal(state: State) -> None:
     """Make the journal, durable under its name, before any object: without one no leftover is known for one."""
     state.disk.append(state.journal, b"")
     state.disk.sync_dir(state.directory)
+
+
+def tell_of_lost_journal(state: State) -> None:
+    """Put an empty `ops.torn.<n>` beside a journal that was gone or emptied while texts were there (see `sweep`)."""
+    disk, stamp = state.disk, state.journal_stamp
+    if disk.stat(state.objects) is None:
+        return
+    found = [seen for seen in disk.scan(state.objects) if seen.regular]
+    if any(stamp is None or seen.stamp.mtime_ns < stamp.mtime_ns for seen in found):
+        disk.replace(disk.stage(state.directory, b"").path, numbered(disk, state.directory, "ops.torn"))
+        disk.sync_dir(state.directory)
 
 
 def set_torn_aside(state: State) -> None:

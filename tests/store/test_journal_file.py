@@ -1,6 +1,7 @@
 """The journal as a file that others write too. Law: what is torn is kept, what is broken is named, and it goes on."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,73 @@ def test_a_journal_that_is_no_file_refuses_everything_and_changes_nothing(kept: 
     kept.saved("gamma", "Four.")
     assert kept.ops() == ["save"] * 4
     check_invariants(kept.directory)
+
+
+def test_a_flipped_operation_loses_no_version_that_a_read_names(kept: Kept) -> None:
+    kept.read("alpha")
+    kept.saved("alpha", "Five.")
+    before = objects(kept.directory)
+    raw = ops(kept).read_bytes()
+    ops(kept).write_bytes(raw.replace(b'"op":"save"', b'"op":"rave"', 3).replace(b'"op":"rave"', b'"op":"save"', 2))
+    for _ in range(2):
+        again = opened(kept.directory)
+        assert objects(kept.directory).items() >= before.items()
+        assert [finding.line for finding in again.store.check() if finding.kind == "broken_chain"] == [3]
+
+
+def test_a_flipped_name_is_no_note_that_a_hand_deleted(kept: Kept) -> None:
+    kept.saved("alpha", "Five.")
+    before = objects(kept.directory)
+    ops(kept).write_bytes(ops(kept).read_bytes().replace(b'"name":"alpha"', b'"name":"alpho"', 1))
+    again = opened(kept.directory)
+    again.do(Reconcile())
+    assert objects(kept.directory).items() >= before.items()
+    assert ("differs", "alpho") in {(finding.kind, finding.name) for finding in again.store.verify()}
+    again.do(Reconcile(accept=True))
+    assert ("differs", "alpho") not in {(finding.kind, finding.name) for finding in again.store.verify()}
+
+
+def test_two_last_records_that_became_one_line_lose_no_version(kept: Kept) -> None:
+    kept.saved("alpha", "Five.")
+    before = objects(kept.directory)
+    lines = ops(kept).read_bytes().splitlines(keepends=True)
+    ops(kept).write_bytes(b"".join(lines[:-2]) + lines[-2].replace(b"\n", b" ") + lines[-1])
+    for _ in range(3):
+        again = opened(kept.directory)
+        again.saved("gamma", "Four.")
+        assert objects(kept.directory).items() >= before.items()
+    assert torn_aside(again) == [lines[-2].replace(b"\n", b" ") + lines[-1]]
+
+
+@pytest.mark.parametrize("lost", ["gone", "emptied", "garbage", "a BOM"])
+def test_texts_that_a_lost_journal_named_stay_until_somebody_has_looked(kept: Kept, lost: str) -> None:
+    before = objects(kept.directory)
+    for path in (kept.directory / "objects").iterdir():
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    if lost == "gone":
+        ops(kept).unlink()
+    else:
+        ops(kept).write_bytes({"emptied": b"", "garbage": bytes(1000), "a BOM": b"\xef\xbb\xbf"}[lost])
+    for _ in range(3):
+        again = opened(kept.directory)
+        again.saved("gamma", "Four.")
+        assert objects(kept.directory).items() >= before.items()
+        assert [finding.file for finding in again.store.check()] == ["ops.torn.1"]
+    (kept.directory / "ops.torn.1").unlink()
+    again = opened(kept.directory)
+    assert len(objects(kept.directory)) == 3
+    assert again.store.verify() == again.store.check() == ()
+
+
+def test_what_a_crash_left_before_the_first_record_goes(room: Path) -> None:
+    objects_ = room / "store" / "objects"
+    objects_.mkdir(parents=True)
+    (room / "store" / "ops.jsonl").touch()
+    os.utime(room / "store" / "ops.jsonl", (1_700_000_000, 1_700_000_000))
+    (objects_ / ("0" * 64)).write_bytes(b"never acknowledged")
+    opened(room / "store").saved("alpha", "One.")
+    assert holding(room / "store", b"never acknowledged") == []
+    assert torn_aside(opened(room / "store")) == []
 
 
 # -- a journal that others write to ----------------------------------------------------------------------------------

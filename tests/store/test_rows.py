@@ -1,13 +1,18 @@
 """MEMORY.md and usage.json through every write. Law: a person's words stay, memd's own follow the notes (SPEC 4)."""
 
 import json
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from memd.errors import Conflict
+from memd.fs import Stamp
 from memd.listing import Listing
 from memd.store import Author, Count, Forgotten, Rebuild, Reconcile, Save, Saved
+from memd.store.cached import is_old
 from memd.usage import Usage
 from support.disks import InterferingDisk
 from support.stores import (
@@ -24,6 +29,7 @@ from support.stores import (
     save,
     usage,
 )
+from support.waiting import until
 
 PERSONS = "# My notes\n\nSome words.\n- [a link](https://example.org)\n- [docs](docs/alpha.md)\n"
 
@@ -274,3 +280,31 @@ def test_what_readers_see_is_what_the_files_hold_whoever_wrote_them(kept: Kept) 
         assert seen.listing == Listing(listing.read_bytes())
         assert seen.usage == Usage.decode(counts.read_bytes())
         listing.write_bytes(listing.read_bytes() + b"A person's line.\n")
+
+
+def test_an_edit_that_a_refused_save_takes_in_has_its_row(kept: Kept) -> None:
+    kept.file("alpha").write_bytes(b"---\ndescription: By hand\ntype: user\n---\n")  # the directory did not change
+    with pytest.raises(Conflict):
+        kept.do(save("alpha", "Refused.", expect=None))
+    assert "- [alpha](alpha.md) — By hand" in rows(kept.directory)
+    assert kept.ops("alpha")[-1] == "edit/hand"
+
+
+def test_a_row_that_a_death_left_behind_says_what_its_note_says_once_the_store_is_opened(kept: Kept) -> None:
+    was = (kept.directory / "MEMORY.md").read_text()
+    kept.saved("alpha", "Two.", "A second hook")
+    (kept.directory / "MEMORY.md").write_text(was)
+    old = time.time_ns() - 10**9
+    for path in kept.directory.glob("*.md"):
+        os.utime(path, ns=(old, old))
+    until(lambda: path_is_old(kept.file("alpha")))
+    opened(kept.directory)
+    assert "- [alpha](alpha.md) — A second hook" in rows(kept.directory)
+    (kept.directory / "MEMORY.md").write_text("- [alpha](alpha.md) — in a person's words\n")
+    opened(kept.directory)
+    assert rows(kept.directory)[0] == "- [alpha](alpha.md) — in a person's words"
+
+
+def path_is_old(path: Path) -> bool:
+    """Whether a file was left alone for long enough that its stamp tells of the next change."""
+    return is_old(Stamp.of(path.stat()), time.time_ns())
