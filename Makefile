@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-real faults lint format types imports bench eval races cycles soak clean
+.PHONY: run test test-real faults lint format types imports bench eval races cycles journals histories soak clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "memd needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -51,6 +51,13 @@ races: $(VENV)/.ready
 
 cycles: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m tests.lives cycles
+
+journals: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m tests.faults.journals
+
+N ?= 10000
+histories: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m tests.faults.machine_histories --number $(N)
 
 MINUTES ?= 60
 soak: $(VENV)/.ready

@@ -12,7 +12,6 @@ from memd.errors import Conflict
 from memd.fs import Stamp
 from memd.listing import Listing
 from memd.store import Author, Count, Forgotten, Rebuild, Reconcile, Save, Saved
-from memd.store.cached import is_old
 from memd.usage import Usage
 from support.disks import InterferingDisk
 from support.stores import (
@@ -307,4 +306,4 @@ def test_a_row_that_a_death_left_behind_says_what_its_note_says_once_the_store_i
 
 def path_is_old(path: Path) -> bool:
     """Whether a file was left alone for long enough that its stamp tells of the next change."""
-    return is_old(Stamp.of(path.stat()), time.time_ns())
+    return Stamp.of(path.stat()).is_old(time.time_ns())

@@ -1,0 +1,228 @@
+"""Torn and flipped journals: a journal's bytes are not what was written. Law: nothing of it is believed.
+
+    python -m tests.faults.journals [--every N]
+
+One store with everything a journal can hold; its journal is cut at every byte, each byte is flipped by several masks,
+and it is harmed as disks, editors and sync tools do. Each harmed store is opened, looked at, written to and opened
+again. Then: no file and no object has changed but those that only records after a cut named; a harm is told by
+`verify`, or what followed the last whole record is set aside, bytes kept; what is appended chains; the texts stand.
+`--every N` takes each N-th byte. Exit 1 at the first store that is not as promised.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from memd import journal
+from memd.store import Adopt, Arrival, Author, Rebuild, Rebuilt, Reconcile, Rename, Restore, Saved
+from support.stores import ME, Kept, forget, opened, save, standing
+
+MASKS = (0x01, 0x02, 0x20, 0x80, 0xFF)
+"""The bits that are flipped: a neighbouring digit, another letter, the case, no ASCII, everything."""
+JOURNAL = "ops.jsonl"
+MEMORY = Path("/dev/shm")
+"""A file system in memory, where the machine has one: a sweep is about order and makes many small files."""
+
+
+class Harm(NamedTuple):
+    """A journal that is not what was written.
+
+    `told`: whether the journal alone tells. `cut`: what a write that was cut short leaves, or a shorter history:
+    then only what is still named has to be there.
+    """
+
+    name: str
+    raw: bytes
+    told: bool = True
+    cut: bool = False
+
+
+def made(directory: Path) -> Path:
+    """A store with everything a journal can hold."""
+    kept = opened(directory)
+    for text in ("One.", "Two.", "Three."):
+        kept.saved("alpha", text)
+    kept.saved("我喜欢-pnpm", "Kein npm, naß.", "我喜欢 pnpm")
+    kept.saved("beta", "Soon forgotten.")
+    kept.read("alpha")
+    kept.do(save("gamma", "By an agent.", author=Author(session="s-1")))
+    kept.do(Rename("gamma", "delta", ME))
+    kept.do(forget("beta"))
+    kept.file("by-hand").write_text("Written by hand.\n")
+    kept.touch_directory()
+    kept.do(Reconcile())
+    kept.do(Adopt((Arrival("imported", b"# Ports\n\n8080 is taken.\n"),), Author(by="import"), updates=True))
+    kept.saved("delta", "Once more.")
+    first = kept.store.texts("alpha")[0]
+    kept.do(Restore("alpha", first, Author(by="restore")))
+    kept.saved("beta", "A second life.")
+    kept.saved("alpha", "Four.")
+    kept.saved("alpha", "Five.")
+    kept.read("by-hand")
+    return directory
+
+
+def cuts(raw: bytes, every: int) -> Iterator[Harm]:
+    """The journal cut at every byte, or each N-th; between two records nothing in it tells."""
+    for at in range(1, len(raw), every):
+        yield Harm(f"cut at {at}", raw[:at], told=at > 0 and not raw[:at].endswith(b"\n"), cut=True)
+    for at in (at + 1 for at, byte in enumerate(raw) if byte == 0x0A):
+        yield Harm(f"cut at {at}", raw[:at], told=False, cut=True)
+
+
+def flips(raw: bytes, every: int) -> Iterator[Harm]:
+    """Each byte, or each N-th, flipped by several masks."""
+    for at in range(0, len(raw), every):
+        for mask in MASKS:
+            yield Harm(f"byte {at} ^ {mask:#x}", raw[:at] + bytes([raw[at] ^ mask]) + raw[at + 1 :])
+    for at in (at for at, byte in enumerate(raw) if byte == 0x0A):
+        yield Harm(f"line end {at} ^ 0x2a", raw[:at] + b" " + raw[at + 1 :])
+
+
+def accidents(raw: bytes) -> Iterator[Harm]:
+    """What disks, editors and sync tools do."""
+    lines = raw.splitlines(keepends=True)
+    yield Harm("garbage after the last record", raw + b"\x07garbage")
+    yield Harm("a line of garbage after the last record", raw + b"garbage\n")
+    yield Harm("NULs after the last record", raw + bytes(4096))
+    yield Harm("an empty line after the last record", raw + b"\n")
+    yield Harm("half a record after the last", raw + lines[-1][:100])
+    yield Harm("the last record without its line end", raw[:-1])
+    yield Harm("NULs in place of the last record", raw[: -len(lines[-1])] + bytes(len(lines[-1])))
+    yield Harm("NULs in the middle", raw[:1000] + bytes(512) + raw[1512:])
+    yield Harm("NULs in front", bytes(512) + raw[512:])
+    yield Harm("CRLF", raw.replace(b"\n", b"\r\n"))
+    yield Harm("CRLF on one line", lines[0] + lines[1].replace(b"\n", b"\r\n") + b"".join(lines[2:]))
+    yield Harm("a BOM", b"\xef\xbb\xbf" + raw)
+    yield Harm("a line twice", b"".join((*lines[:3], lines[2], *lines[3:])))
+    yield Harm("the last line twice", raw + lines[-1])
+    yield Harm("all of it twice", raw + raw)
+    yield Harm("a line missing", b"".join((*lines[:3], *lines[4:])))
+    yield Harm("the first line missing", b"".join(lines[1:]))
+    yield Harm("two lines swapped", b"".join((*lines[:3], lines[4], lines[3], *lines[5:])))
+    yield Harm("the last two lines swapped", b"".join((*lines[:-2], lines[-1], lines[-2])))
+    yield Harm("an empty line in the middle", b"".join((*lines[:3], b"\n", *lines[3:])))
+    yield Harm("another program's line in the middle", b"".join((*lines[:3], b"<<<<<<< HEAD\n", *lines[3:])))
+    yield Harm("nothing but garbage", bytes(1000))
+    yield Harm("nothing but one line of garbage", b"garbage\n")
+    yield Harm("nothing but a BOM", b"\xef\xbb\xbf")
+    yield Harm("nothing", b"", told=False)
+
+
+class Judge:
+    """A store that is harmed again and again, each time as it was made."""
+
+    def __init__(self, room: Path) -> None:
+        self.made = made(room / "made")
+        self.raw = (self.made / JOURNAL).read_bytes()
+        self.directory = room / "store"
+
+    def judge(self, harm: Harm) -> None:
+        """Hold a store with this journal against what was promised. Errors: AssertionError."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+        shutil.copytree(self.made, self.directory)
+        (self.directory / JOURNAL).write_bytes(harm.raw)
+        before = journal.replay(harm.raw)
+        self.judge_told(harm)
+        kept = opened(self.directory)
+        kept.do(Reconcile())
+        self.judge_kept(harm, before)
+        outcome = kept.do(save("afterwards", "It goes on."))
+        assert isinstance(outcome, Saved)
+        self.judge_kept(harm, before)
+        self.judge_journal(harm, before)
+        again = opened(self.directory)
+        again.do(Reconcile())
+        self.judge_kept(harm, before)
+        self.judge_rebuilt(again, before)
+
+    def judge_told(self, harm: Harm) -> None:
+        """`verify` of a store that nobody has written to names a journal that tells."""
+        if harm.told:
+            looking = Kept(self.directory)
+            looking.store.state.read_journal()
+            kinds = {finding.kind for finding in looking.store.verify()}
+            assert kinds & {"broken_chain", "torn"}, "nobody is told"
+
+    def judge_kept(self, harm: Harm, before: journal.Replay) -> None:
+        """Every note stands as it did, and so does every object that may not go."""
+        was = standing(self.made)
+        now = standing(self.directory)
+        now.pop("afterwards", None)
+        assert now == was, "a note changed"
+        for name in self.must_stay(harm, before):
+            path = self.directory / "objects" / name
+            assert path.is_file(), f"a version of {self.owner(name)} is gone"
+            assert path.read_bytes() == (self.made / "objects" / name).read_bytes()
+
+    def must_stay(self, harm: Harm, before: journal.Replay) -> set[str]:
+        """The objects that have to be there: all, but after a cut those that are still named."""
+        every = {path.name for path in (self.made / "objects").iterdir()}
+        if not harm.cut:
+            return every
+        named = {record.hash.removeprefix("sha256:") for record in before.records}
+        texts = {journal.content_hash(raw).removeprefix("sha256:") for raw in standing(self.made).values()}
+        return every & (named | texts)
+
+    def owner(self, name: str) -> set[str]:
+        """Whose version an object is."""
+        return {record.name for record in journal.replay(self.raw).records if record.hash.endswith(name)}
+
+    def judge_journal(self, harm: Harm, before: journal.Replay) -> None:
+        """What was there is there, what was torn is beside it, and what came after chains."""
+        now = (self.directory / JOURNAL).read_bytes()
+        torn = b"".join(path.read_bytes() for path in sorted(self.directory.glob("ops.torn.*")))
+        assert now.startswith(harm.raw[: before.size])
+        assert torn == harm.raw[before.size :], "the torn tail's bytes"
+        after = journal.replay(now)
+        assert after.torn_bytes == 0
+        assert after.broken_line == before.broken_line
+        assert journal.replay(now[before.size :], prev=before.digest).broken_line is None, "what came after chains"
+
+    def judge_rebuilt(self, kept: Kept, before: journal.Replay) -> None:
+        """A rebuild names a broken line, and brings nothing else back or away."""
+        rebuilt = kept.do(Rebuild())
+        assert isinstance(rebuilt, Rebuilt)
+        assert rebuilt.broken_line == before.broken_line
+
+
+def harms(raw: bytes, every: int = 1) -> Iterator[Harm]:
+    """Every harm there is, accidents first."""
+    yield from accidents(raw)
+    yield from cuts(raw, every)
+    yield from flips(raw, every)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Harm the journal in every way; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.journals")
+    parser.add_argument("--every", type=int, default=1, help="take each N-th byte")
+    options = parser.parse_args(arguments)
+    room = Path(tempfile.mkdtemp(prefix="memd-journals-", dir=MEMORY if MEMORY.is_dir() else None))
+    counts: dict[str, int] = {}
+    bad = []
+    try:
+        judge = Judge(room)
+        for harm in harms(judge.raw, options.every):
+            kind = harm.name.split()[0] if harm.name.startswith(("cut", "byte")) else "other"
+            counts[kind] = counts.get(kind, 0) + 1
+            try:
+                judge.judge(harm)
+            except AssertionError as error:
+                bad.append(harm.name)
+                sys.stdout.write(f"bad: {harm.name}: {str(error).splitlines()[0]}\n")
+    finally:
+        shutil.rmtree(room)
+    sys.stdout.write(
+        f"journals: {len(judge.raw)} bytes; cuts {counts.get('cut', 0)}, flips {counts.get('byte', 0)}, "
+        f"accidents {counts.get('other', 0)}; bad {len(bad)}\n"
+    )
+    return 1 if bad or not counts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
