@@ -10,6 +10,7 @@ none.
 import fcntl
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -410,7 +411,13 @@ class Foreigner:
 
     def _append(self, op: str, name: str, version: str) -> None:
         path = self.directory / "ops.jsonl"
-        lines = path.read_bytes().splitlines() if path.exists() else []
+        raw = path.read_bytes() if path.exists() else b""
+        whole = raw.rfind(b"\n") + 1
+        if whole < len(raw):  # a write that was cut short, and nobody has written since
+            number = len(list(self.directory.glob("ops.torn.*"))) + 1
+            self._replace(f"ops.torn.{number}", raw[whole:])
+            os.truncate(path, whole)
+        lines = raw[:whole].splitlines()
         prev = json.loads(lines[-1])["digest"] if lines else ""
         record = {"at": 1_780_000_000, "by": "cli", "hash": version, "name": name, "op": op}
         record["digest"] = hashed(prev.encode() + canonical(record))
