@@ -6,7 +6,7 @@ get their turn. Where nothing changed, nothing is read and nothing committed. SP
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -44,14 +44,14 @@ GIVEN = "the given directory"
 class Look(NamedTuple):
     """What a look at a program's directories found, for one store.
 
-    `ambiguous` are slugs that may be another repository's, `held` every name the program has anywhere, and `watched`
-    where its notes are or may come to be.
+    `ambiguous` are slugs that may be another repository's, `watched` is where its notes are or may come to be.
+    `anywhere` finds the name of every note that the program has for anybody: a blocking look at many directories.
     """
 
     notes: Notes
     ambiguous: tuple[str, ...] = ()
-    held: frozenset[str] = frozenset()
     watched: tuple[Path, ...] = ()
+    anywhere: Callable[[], frozenset[str]] = frozenset
 
 
 class Report(NamedTuple):
@@ -194,17 +194,17 @@ class Imports:
             self._claude = claude.Claude(home)
         places = claude.Places((self._claude.everywhere,), ())
         if scope is Scope.REPO:
-            places = claude.Places((), ()) if repo is None else self._claude.places(repo, cwds)
+            places = claude.Places((), ()) if repo is None else self._claude.places(repo, _still_of(repo, cwds))
         directories = tuple(self._foreign(places.directories))
         notes = self._readers["claude"].read(directories)
-        return Look(notes, places.ambiguous, self._claude.held(), directories)
+        return Look(notes, places.ambiguous, directories, self._claude.held)
 
     def _look_for_kimi(self, scope: Scope, repo: Path | None, cwds: Sequence[str]) -> Look:
         everywhere = kimi.everywhere(Path.home())
-        own = () if repo is None else kimi.places(repo, cwds)
+        own = () if repo is None else kimi.places(repo, _still_of(repo, cwds))
         directories = tuple(self._foreign(own if scope is Scope.REPO else everywhere))
         notes = self._readers["kimi"].read(directories)
-        return Look(notes, (), names_in((*own, *everywhere)), directories)
+        return Look(notes, (), directories, partial(names_in, (*own, *everywhere)))
 
     def _foreign(self, directories: Iterable[Path]) -> Iterator[Path]:
         """These directories, but for a store of this home: its notes would come again under a new name each time."""
@@ -242,24 +242,20 @@ class Imports:
     ) -> Report:
         """What an import does to a store, or would. Errors: whatever the store refuses."""
         key = (program, store.directory)
-        decided_by: tuple[object, ...] = (
-            look.notes.print,
-            look.notes.differ,
-            look.notes.left,
-            look.ambiguous,
-            look.held,
-        )
+        held = await _held(store, program, look) if marks else None
+        decided_by: tuple[object, ...] = (look.notes.print, look.notes.differ, look.notes.left, look.ambiguous, held)
         known = self._known.get(key)
         if (
             known is not None
             and not anew
+            and not known.report.conflicts  # a hand may have ended them in the file itself
             and known.decided_by == (*decided_by, store.view.journal, store.view.scanned_ns)
             and known.listing is store.view.listing
         ):
             return known.report
         done = Brought.nothing()
-        if look.notes.found or has_brought(store, program):
-            done = await self._carry(program, store, look, anew=anew, dry_run=dry_run, marks=marks)
+        if held is not None or look.notes.found:
+            done = await self._carry(program, store, look.notes, held, anew=anew, dry_run=dry_run)
         report = Report(
             program=program,
             scope=store.scope,
@@ -280,21 +276,28 @@ class Imports:
         return report
 
     async def _carry(
-        self, program: Program, store: LiveStore, look: Look, *, anew: bool, dry_run: bool, marks: bool
+        self,
+        program: Program,
+        store: LiveStore,
+        notes: Notes,
+        held: frozenset[str] | None,
+        *,
+        anew: bool,
+        dry_run: bool,
     ) -> Brought:
         """Commit what a look found, some notes at a time, and tell of it."""
         done = Brought.nothing()
-        found = list(look.notes.found.values())
+        found = list(notes.found.values())
         try:
             for start in range(0, max(1, len(found)), AT_ONCE):
                 some = found[start : start + AT_ONCE]
-                held = look.held if marks and start + AT_ONCE >= len(found) else None
-                came = await self._commit(store, Bring(sourced(some), program, anew, held), dry_run=dry_run)
+                marks = held if start + AT_ONCE >= len(found) else None
+                came = await self._commit(store, Bring(sourced(some), program, anew, marks), dry_run=dry_run)
                 done = done.then(came)
                 if came.wanted:
-                    wanted = [look.notes.found[name] for name in came.wanted]
+                    wanted = [notes.found[name] for name in came.wanted]
                     texts = await anyio.to_thread.run_sync(self._texts, program, wanted)
-                    done = done.then(await self._commit(store, Bring(texts, program, anew, held), dry_run=dry_run))
+                    done = done.then(await self._commit(store, Bring(texts, program, anew, marks), dry_run=dry_run))
         finally:
             if not dry_run and (done.adopted or done.updated):
                 self._library.feed.publish(feed.imported(store, len(done.adopted), len(done.updated)))
@@ -319,9 +322,17 @@ def sourced(found: Iterable[Found]) -> tuple[Sourced, ...]:
     return tuple(Sourced(one.name, one.known.source_hash, one.known.hash, one.raw) for one in found)
 
 
-def has_brought(store: LiveStore, program: Program) -> bool:
-    """Whether a store has a note that came from this program."""
-    return any(record.by == program for _, record in store.store.state.heads.every_brought())
+async def _held(store: LiveStore, program: Program, look: Look) -> frozenset[str] | None:
+    """The names that the program still has, of those a look found and those that came here before.
+
+    None where nothing ever came and nothing is there. Other directories are looked into only for names that this
+    look missed.
+    """
+    came = await store.inspect(partial(store.store.names_from, program))
+    held = frozenset(look.notes.found)
+    if not came:
+        return held or None
+    return held if came <= held else held | (came & await anyio.to_thread.run_sync(look.anywhere))
 
 
 def quiet_at(found: Found, now: float, settle_s: float) -> float:
@@ -338,6 +349,11 @@ def lines_of(store: LiveStore, report: Report) -> Iterator[str]:
     loaded = shelf_of(store).loaded
     if loaded.bound is not None:
         yield text.load_notice(Dialect.PYTHON, len(loaded.names), loaded.total, loaded.bound)
+
+
+def _still_of(repo: Path, cwds: Iterable[str]) -> list[str]:
+    """Those of the directories that sessions were started in that are in the repository now."""
+    return [cwd for cwd in cwds if paths.canonical_repo(Path(cwd)) == repo]
 
 
 def _given(program: Program, directory: Path) -> Notes:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from memd import journal, note
 from memd.errors import MemdError, Refused, Unreadable
-from memd.journal import SOURCE_HASH, SOURCE_NAME, Record
+from memd.journal import SOURCE_HASH, SOURCE_NAME, Heads, Record
 from memd.listing import STALE, row
 from memd.store import moving
 from memd.store.model import Author, Bring, Brought, Entry, Sourced
@@ -133,6 +133,12 @@ def find(plan: Plan, source: Sourced, by: str) -> Target:
     if free is None:
         raise Refused("name", "name: too long to get another one beside the note that has it", got=source.name)
     return Target(free, False, None, is_forgotten)
+
+
+def names_from(heads: Heads, by: str) -> frozenset[str]:
+    """The name there of every live note that came from a source."""
+    every = heads.every_brought()
+    return frozenset(str(brought.extra.get(SOURCE_NAME, name)) for name, brought in every if brought.by == by)
 
 
 def names_for(stem: str, by: str) -> Iterator[str]:

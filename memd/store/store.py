@@ -17,7 +17,7 @@ from memd.errors import Busy, MemdError, NotFound, Storage
 from memd.fs import Disk, LockTimeoutError, NotRegularError
 from memd.journal import FORGET, HEAD_OPS, Record
 from memd.settle import SETTLE
-from memd.store import checking, rebuilding, reconciling, rows, sweep, write
+from memd.store import checking, rebuilding, reconciling, rows, sourcing, sweep, write
 from memd.store.cached import unreadable
 from memd.store.model import (
     Change,
@@ -445,6 +445,10 @@ class Store:
             return rebuilding.verify(Plan(state, self.clock()))
 
         return self._inspect(look, self._gone())
+
+    def names_from(self, source: str) -> frozenset[str]:
+        """The name there of every note that came from a source and is live here, as last read (SPEC 10)."""
+        return sourcing.names_from(self.state.heads, source)
 
     def texts(self, name: str) -> list[str]:
         """The hash of every text a note had in its current life, one it had again too, in the journal's order.

@@ -1,6 +1,7 @@
 """What people met with other tools, each tried on a running daemon. The numbers are those of the field report."""
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 import yaml
 
 import memd_client
+from support.claude_home import a_note, a_repo, counts, notes_of, start, transcript, worktree
 from support.daemon import Daemon
 from support.waiting import until
 
@@ -47,6 +49,64 @@ TITLES = [f"{sign} at the start" for sign in ":#[]{}&*!>'\"%@`|,?"] + [
 def files_holding(directory: Path, text: bytes) -> list[str]:
     """The names of the files below a directory that hold a text."""
     return [path.name for path in directory.rglob("*") if path.is_file() and text in path.read_bytes()]
+
+
+def test_row_1_every_checkout_of_a_repository_has_one_store_that_outlives_it(daemon: Daemon) -> None:
+    repo, below = daemon.repo, daemon.repo / "src"
+    below.mkdir()
+    tree = worktree(repo, daemon.root / "tree")
+    for name, cwd in (("main", repo), ("below", below), ("tree", tree)):
+        daemon.save(f"from-{name}", "words", cwd=cwd)
+    bare = daemon.root / "bare.git"
+    for directory in ("objects", "refs", "worktrees/side"):
+        (bare / directory).mkdir(parents=True)
+    (bare / "HEAD").write_text("ref: refs/heads/main\n")
+    side = daemon.root / "side"
+    side.mkdir()
+    (side / ".git").write_text(f"gitdir: {bare}/worktrees/side\n")
+    (bare / "worktrees" / "side" / "gitdir").write_text(f"{side}/.git\n")
+    (bare / "worktrees" / "side" / "commondir").write_text("../..\n")
+    daemon.save("from-side", "words", cwd=side)
+    (notes_of(daemon, tree) / "stray.md").write_text(a_note("Claude's, in the worktree"))
+    (notes_of(daemon, side) / "stray-of-bare.md").write_text(a_note("Claude's, in the other worktree"))
+    start(daemon, repo)
+    start(daemon, bare)
+    shutil.rmtree(tree)
+    shutil.rmtree(repo / ".git" / "worktrees")
+    shutil.rmtree(side)
+    assert daemon.names() == ["from-below", "from-main", "from-tree", "stray"]
+    assert daemon.names(cwd=bare) == ["from-side", "stray-of-bare"]
+    start(daemon, repo)
+    assert sorted(daemon.found("words")) == ["from-below", "from-main", "from-tree"]
+    assert "stale" not in (daemon.store / "MEMORY.md").read_text()
+
+
+def test_row_2_two_paths_that_meet_in_one_slug_are_reported_and_never_mixed(daemon: Daemon) -> None:
+    mine, theirs = a_repo(daemon, "a_b"), a_repo(daemon, "a-b")
+    memory = notes_of(daemon, mine)
+    assert memory == notes_of(daemon, theirs)
+    (memory / "tea.md").write_text(a_note("Tea at four"))
+    transcript(daemon, theirs, theirs)
+    assert counts(start(daemon, mine)) == [
+        "0 notes in ~/.claude/projects/…/memory · 0 imported · 0 updated · 0 stale · 1 ambiguous"
+    ]
+    reply = daemon.call("memory.import_claude", cwd=mine)
+    assert (reply["imported"], reply["ambiguous"]) == ([], [memory.parent.name])
+    assert daemon.call("memory.import_claude", cwd=theirs)["imported"] == ["tea"]
+    transcript(daemon, mine, mine, "two")
+    for repo in (mine, theirs):
+        assert daemon.call("memory.import_claude", cwd=repo)["ambiguous"] == [memory.parent.name]
+    assert daemon.names(cwd=mine) == []
+    assert daemon.names(cwd=theirs) == ["tea"]
+    assert daemon.call("memory.import_claude", cwd=mine, dir=str(memory))["imported"] == ["tea"]
+    for one, other in (("数据", "资料"), ("c.d", "c d")):
+        repos = a_repo(daemon, one), a_repo(daemon, other)
+        (notes_of(daemon, repos[0]) / "cup.md").write_text(a_note("Cups are blue"))
+        transcript(daemon, repos[0], repos[0])
+        assert start(daemon, repos[1])[1].endswith("1 ambiguous")
+        assert daemon.names(cwd=repos[1]) == []
+        start(daemon, repos[0])
+        assert daemon.names(cwd=repos[0]) == ["cup"]
 
 
 def test_row_5_many_writers_and_a_hand_between_them(daemon: Daemon) -> None:
