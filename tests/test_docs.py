@@ -90,3 +90,19 @@ def test_every_variable_is_in_the_readme(variable: str) -> None:
 def test_every_room_is_in_the_tour(room: str) -> None:
     tour = README.partition("## Tour of the code")[2]
     assert room.startswith("__") or f"`{room}`" in tour or f"memd/{room}" in tour
+
+
+PROMISES = README.partition("## What memd promises")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("named", sorted(set(re.findall(r"`(tests/[^`]+)`", PROMISES))))
+def test_every_test_that_proves_a_promise_is_there(named: str) -> None:
+    file, _, test = named.partition("::")
+    text = (ROOT / file).read_text()
+    assert not test or f"\ndef {test}(" in text
+
+
+def test_every_promise_names_a_test() -> None:
+    promises = [line for line in PROMISES.splitlines() if line.startswith("| ")][1:]
+    assert len(promises) > 10
+    assert [line for line in promises if "`tests/" not in line.rpartition(" | ")[2]] == []
