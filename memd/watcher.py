@@ -78,7 +78,8 @@ class Ears:
         """Blocks while it is set up. Errors: DeafError when there is none to have; FileNotFoundError."""
         self._stop = threading.Event()
         try:
-            self._notify = RustNotify(list(directories), False, False, 0, False, True)
+            # The last argument would have it ignore that the limit is reached, too, and hear nothing.
+            self._notify = RustNotify(list(directories), False, False, 0, False, False)
         except FileNotFoundError:
             raise
         except (OSError, WatchfilesRustInternalError) as error:
@@ -259,7 +260,8 @@ def survey(directories: Iterable[Path]) -> Ground:
         for place in (directory, nearest(directory.parent)):
             with suppress(OSError):
                 status = place.stat()
-                listened[str(place)] = (status.st_dev, status.st_ino)
+                if os.access(place, os.R_OK):  # nobody can listen to another
+                    listened[str(place)] = (status.st_dev, status.st_ino)
     return Ground(listened, frozenset(ways), by_path, polled)
 
 

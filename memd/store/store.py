@@ -46,8 +46,10 @@ READER_WAIT_S = 0.1
 """How long a reader waits for what changed behind memd's back to be taken in."""
 SLICE_S = 0.06
 """How long taking a slice in should take: whoever waits for the lock waits about that long."""
-SLICES = (8, 128)
+SLICES = (16, 256)
 """The fewest and the most notes of a slice."""
+SLICES_MAX = 64
+"""Slices that all of a store's notes are taken in with at most: each looks through the whole directory."""
 ASIDE = 8
 """Notes that a request which is no reconcile takes in on its way."""
 REPLANS = 8
@@ -58,10 +60,11 @@ _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
 class Planned(NamedTuple):
-    """What became of the first requests of a batch, and all that was taken in by then."""
+    """What became of the first requests of a batch, all that was taken in by then, and how many notes there are."""
 
     outcomes: list[Outcome | MemdError]
     taken: Reconciled
+    there: int
 
 
 class Store:
@@ -246,7 +249,7 @@ class Store:
             began = time.monotonic()
             planned = self._carry(partial(self._planned, batch=rest, taken=taken), whole=whole)
             if planned.taken.more:
-                self._slice = next_slice(self._slice, time.monotonic() - began)
+                self._slice = next_slice(self._slice, time.monotonic() - began, planned.there)
             outcomes += planned.outcomes
             taken = planned.taken
 
@@ -309,7 +312,7 @@ class Store:
             outcomes.append(outcome)
         if plan.taken:
             rows.renew(plan)  # a request that took a hand edit in and was refused leaves the row to us
-        return Planned(outcomes, taken)
+        return Planned(outcomes, taken, len(self.state.entries) + len(plan.waiting))
 
     def _plan(self, plan: Plan, request: Request) -> Outcome | MemdError | None:
         """What becomes of one request, None for one that comes too soon."""
@@ -537,12 +540,14 @@ class Store:
             raise Busy(f"another process held the store's lock for {patience:g} s; try again") from None
 
 
-def next_slice(size: int, took: float) -> int:
-    """How many notes to take in next, when `size` of them took so many seconds."""
-    fewest, most = SLICES
+def next_slice(size: int, took: float, there: int) -> int:
+    """How many notes to take in next, when `size` of them took so many seconds, in a store of so many."""
+    fewest, most = max(SLICES[0], there // SLICES_MAX), SLICES[1]
     if took > SLICE_S:
-        return max(fewest, size // 2)
-    return min(most, size * 2) if took < SLICE_S / 2 else size
+        size //= 2
+    elif took < SLICE_S / 2:
+        size *= 2
+    return max(fewest, min(most, size))
 
 
 def is_readers(request: Request) -> bool:
