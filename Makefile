@@ -18,7 +18,9 @@ test: lint types imports
 	$(BIN)/python -m pytest --ignore=tests/real
 
 test-real: $(VENV)/.ready
-	command -v git >/dev/null || { apt-get update --quiet && apt-get install --yes --quiet git; }
+	for program in git vim nano emacs rsync tmux; do command -v $$program >/dev/null || missing=1; done; \
+	test -z "$$missing" || { apt-get update --quiet && DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet \
+		--no-install-recommends git vim nano emacs-nox rsync tmux; }
 	$(BIN)/python -m pytest tests/real
 
 lint: $(VENV)/.ready

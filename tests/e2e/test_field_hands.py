@@ -105,10 +105,9 @@ def test_row_21_a_store_behind_a_symlink_works_and_a_symlink_in_it_is_left_alone
 def test_row_21_conflict_copies_are_kept_and_earn_no_body(quick: Daemon) -> None:
     hears(quick, "tides")
     copies = ["tides.sync-conflict-20260102-030405-ABCDEFG", "tides (conflicted copy)"]
+    text = "---\ntype: project\n---\n\nThe harbour gauge drifts at spring tides.\n"
     for copy in copies:
-        (quick.store / f"{copy}.md").write_text(
-            "---\ntype: project\n---\n\nThe harbour gauge drifts at spring tides.\n"
-        )
+        (quick.store / f"{copy}.md").write_text(text)
     until(lambda: all(journal(quick.store, copy) == ["adopt hand"] for copy in copies))
     block = quick.call("memory.focus", prompt="how far does the harbour gauge drift at spring tides")
     assert {note["name"]: note["shown"] for note in block["notes"] if note["name"] in copies}
