@@ -116,9 +116,17 @@ class Claude:
 
 
 def home(configured: Path | None, environment: Mapping[str, str]) -> Path:
-    """Claude's home: what the config says, else `CLAUDE_CONFIG_DIR`, else `~/.claude`. Errors: RuntimeError."""
+    """Claude's home: what the config says, else `CLAUDE_CONFIG_DIR`, else `~/.claude`."""
     given = environment.get("CLAUDE_CONFIG_DIR", "")
-    return configured or (Path(given) if given.startswith("/") else Path.home() / ".claude")
+    return configured or (Path(given) if given.startswith("/") else user_home() / ".claude")
+
+
+def user_home() -> Path:
+    """The person's home; a directory that is not there where the system knows none."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/nonexistent")
 
 
 def slugs(path: str) -> tuple[str, ...]:

@@ -71,7 +71,10 @@ class Reader:
         self._known: dict[Path, dict[str, Known]] = {}
 
     def read(self, directories: Iterable[Path]) -> Notes:
-        """The notes of these directories, in their order; one that is not there or does not open has none."""
+        """The notes of these directories, in their order; one that is not there has none.
+
+        Errors: OSError for one that is there and does not read: its notes are not gone.
+        """
         found: dict[str, Found] = {}
         differ: list[str] = []
         left: list[Left] = []
@@ -115,7 +118,7 @@ class Reader:
     def _scan(self, directory: Path) -> list[Seen]:
         try:
             entries = self.disk.scan(directory)
-        except (OSError, ValueError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             return []
         return [seen for seen in entries if note.is_note_name(seen.name)]
 

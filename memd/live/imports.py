@@ -7,6 +7,7 @@ get their turn. Where nothing changed, nothing is read and nothing committed. SP
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -15,7 +16,7 @@ import anyio
 import anyio.to_thread
 
 from memd import note, paths, settle
-from memd.errors import MemdError
+from memd.errors import MemdError, Unreadable
 from memd.focus import Dialect, text
 from memd.importers import claude, kimi
 from memd.importers.directory import Directory
@@ -118,9 +119,8 @@ class Imports:
             for store in place:
                 try:
                     lines += await self._start_of(program, store)
-                except (MemdError, OSError) as error:
-                    reason = error.text if isinstance(error, MemdError) else error.strerror or "it does not read"
-                    lines.append(f"{program} · the {store.scope} store: {reason}")
+                except MemdError as error:
+                    lines.append(f"{program} · the {store.scope} store: {error.text}")
         return lines
 
     async def _start_of(self, program: Program, store: LiveStore) -> list[str]:
@@ -154,8 +154,9 @@ class Imports:
     async def refresh(self, store: LiveStore) -> None:
         """Have the directories watched that there are for a store by now."""
         for program in PROGRAMS:
-            look = await self._look(program, store) if self.is_on(program) else Look(NOTHING)
-            self._watch(program, store, look.watched)
+            with suppress(Unreadable):  # the look into it tells of it
+                look = await self._look(program, store) if self.is_on(program) else Look(NOTHING)
+                self._watch(program, store, look.watched)
 
     async def live(self, program: Program, store: LiveStore, names: frozenset[str] | None) -> float | None:
         """Import what changed; when to look again, in unix seconds, where something was not quiet yet."""
@@ -186,7 +187,13 @@ class Imports:
         cwds = tuple(self._cwds.get(store.directory, ()))
         look = self._look_for_claude if program == "claude" else self._look_for_kimi
         async with self._reading[program]:
-            return await anyio.to_thread.run_sync(look, store.scope, store.store.origin, cwds)
+            try:
+                return await anyio.to_thread.run_sync(look, store.scope, store.store.origin, cwds)
+            except OSError as error:
+                reason = error.strerror or "it fails"
+                raise Unreadable(
+                    f"a directory of {program}'s notes does not read ({reason}); nothing came"
+                ) from error
 
     def _look_for_claude(self, scope: Scope, repo: Path | None, cwds: Sequence[str]) -> Look:
         home = self._claude_home
@@ -200,7 +207,7 @@ class Imports:
         return Look(notes, places.ambiguous, directories, self._claude.held)
 
     def _look_for_kimi(self, scope: Scope, repo: Path | None, cwds: Sequence[str]) -> Look:
-        everywhere = kimi.everywhere(Path.home())
+        everywhere = kimi.everywhere(claude.user_home())
         own = () if repo is None else kimi.places(repo, _still_of(repo, cwds))
         directories = tuple(self._foreign(own if scope is Scope.REPO else everywhere))
         notes = self._readers["kimi"].read(directories)
@@ -366,5 +373,5 @@ def _where(program: Program, scope: Scope, claude_home: Path) -> str:
     """A program's directory as a line names it: no path of this machine."""
     if program == kimi.NAME:
         return "/".join(kimi.PARTS if scope is Scope.REPO else ("~", *kimi.PARTS))
-    home = "~/.claude" if claude_home == Path.home() / ".claude" else "claude.home"
+    home = "~/.claude" if claude_home == claude.user_home() / ".claude" else "claude.home"
     return f"{home}/projects/…/memory" if scope is Scope.REPO else f"{home}/memory"

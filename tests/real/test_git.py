@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from memd import paths
+from support.claude_home import a_note, notes_of, rows, start
 from support.daemon import Daemon, running_daemon
 
 
@@ -63,3 +64,16 @@ def saved_in_a_worktree(daemon: Daemon) -> None:
     git(main, "worktree", "remove", "--force", str(linked))
     assert not linked.exists()
     assert daemon.call("memory.read", cwd=main, name="from-linked")["text"] == "kept"
+
+
+def test_claudes_notes_of_a_worktree_that_git_made_outlive_it() -> None:
+    with running_daemon() as daemon:
+        main = repository(daemon.root / "main")
+        git(main, "worktree", "add", "--quiet", "../linked")
+        linked = daemon.root / "linked"
+        (notes_of(daemon, linked) / "stray.md").write_text(a_note("Written in the worktree"))
+        assert start(daemon, main)[1].endswith("1 imported · 0 updated · 0 stale")
+        git(main, "worktree", "remove", "--force", str(linked))
+        start(daemon, main)
+        assert daemon.names(cwd=main) == ["stray"]
+        assert rows(daemon, main) == ["- [stray](stray.md) — Written in the worktree"]

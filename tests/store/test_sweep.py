@@ -18,7 +18,22 @@ import pytest
 from memd import listing, note
 from memd.errors import MemdError
 from memd.journal import content_hash as hashed
-from memd.store import Adopt, Adopted, Arrival, Count, Forgotten, Rebuild, Reconcile, Rename, Request, Restore, Saved
+from memd.store import (
+    Adopt,
+    Adopted,
+    Arrival,
+    Bring,
+    Brought,
+    Count,
+    Forgotten,
+    Rebuild,
+    Reconcile,
+    Rename,
+    Request,
+    Restore,
+    Saved,
+    Sourced,
+)
 from memd.store.transfer import move
 from support.disks import WRITING, Crash, CrashingDisk, FailingDisk, PowerCutDisk, SteppedDisk, tree
 from support.stores import ME, Kept, bytes_of, check_invariants, forget, judge, opened, rows, save, standing
@@ -98,6 +113,8 @@ def littered(directory: Path) -> None:
 
 
 ELSEWHERE = {"alpha": b"From elsewhere.\n", "epsilon": b"Also from elsewhere.\n"}
+FOREIGN = b"---\nsource: claude\n---\n\nFrom elsewhere.\n"
+SOURCE = "sha256:" + "2" * 64
 REFUSED = (save("alpha", "Stale.", expect=None),)
 HAND_3 = bytes_of(THIRD, "alpha", HAND)
 
@@ -156,6 +173,10 @@ CASES = {
         ),
         kept=(ALPHA_2,),
     ),
+    "bring": Case(
+        {**BEFORE, "alpha-claude": FOREIGN, "epsilon": FOREIGN},
+        (Bring(tuple(Sourced(name, SOURCE, hashed(FOREIGN), FOREIGN) for name in ("alpha", "epsilon")), "claude"),),
+    ),
     "batch": Case(
         {**BEFORE, "alpha": ALPHA_3, "gamma": None, "other": bytes_of(OTHER, "other")},
         (OTHER, THIRD, forget("gamma"), Count("beta", "sha256:" + "1" * 64, ME), Reconcile()),
@@ -193,7 +214,7 @@ class Stopped(NamedTuple):
     def acknowledged(self) -> bool:
         """Whether every request was answered, and by no error."""
         return not any(
-            isinstance(outcome, BaseException) or (isinstance(outcome, Adopted) and outcome.refused)
+            isinstance(outcome, BaseException) or (isinstance(outcome, Adopted | Brought) and outcome.refused)
             for outcome in self.outcomes
         )
 

@@ -376,3 +376,35 @@ def test_a_plan_goes_on_with_the_lives_of_its_base() -> None:
     plan.apply(record("forget", "a", 2))
     assert not plan.held(HASHES[1])
     assert base.held(HASHES[1])
+
+
+def test_what_came_from_a_source_is_known_through_every_life() -> None:
+    came = record("adopt", by="claude", extra={"source_hash": HASHES[7]})
+    base = heads_of(came)
+    for heads in (base, Planned(base)):
+        assert heads.brought("n") == came
+        assert heads.once_brought("n") is None
+        assert list(heads.every_brought()) == [("n", came)]
+        heads.apply(record("edit", version=1, by="hand"))
+        assert heads.brought("n") == came
+    for heads in (Planned(base), base):
+        heads.apply(record("forget"))
+        assert heads.brought("n") is None
+        assert heads.once_brought("n") == came
+        assert list(heads.every_brought()) == []
+        heads.apply(record("save", version=2))
+        assert heads.brought("n") is None
+        assert heads.once_brought("n") == came
+        heads.apply(came)
+        assert heads.brought("n") == came
+        assert heads.once_brought("n") is None
+    assert heads_of(record("save")).once_brought("n") is None
+
+
+def test_a_line_with_the_name_it_had_at_its_source_is_canonical_and_chains() -> None:
+    extra = {"source_hash": HASHES[7], "source_name": "m"}
+    raw = journal_of(record("adopt", by="claude", extra=extra), record("save", version=1))
+    found = replay(raw)
+    assert (found.broken_line, found.torn_bytes) == (None, 0)
+    assert found.records[0].extra == extra
+    assert replay(raw.replace(b'"source_name":"m"', b'"source_name":"o"')).broken_line == 1

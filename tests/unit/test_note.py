@@ -411,3 +411,45 @@ def test_a_name_of_marks_is_slugged_at_once() -> None:
     start = time.perf_counter()
     note.slug("\u0301\u0316" * 500_000)
     assert time.perf_counter() - start < 5
+
+
+# ---------------------------------------------------------------- the tag of a source
+
+TAGGED = [
+    (b"", b"---\nsource: claude\n---\n"),
+    (b"plain", b"---\nsource: claude\n---\n\nplain"),
+    (b"plain\r\nmore\r\n", b"---\r\nsource: claude\r\n---\r\n\r\nplain\r\nmore\r\n"),
+    (b"---\nname: a\n---\nx", b"---\nsource: claude\nname: a\n---\nx"),
+    (b"---\r\nname: a\r\n---\r\nx", b"---\r\nsource: claude\r\nname: a\r\n---\r\nx"),
+    (b"--- \n---\nx", b"--- \nsource: claude\n---\nx"),
+    (b"\xef\xbb\xbf---\nname: a\n---\n", b"\xef\xbb\xbf---\nsource: claude\nname: a\n---\n"),
+    (b"\xef\xbb\xbfplain", b"\xef\xbb\xbf---\nsource: claude\n---\n\nplain"),
+    (b"---\n  name: a\n  type: user\n---\n", b"---\n  source: claude\n  name: a\n  type: user\n---\n"),
+    (b"---\n# c\n\n name: a\n---\n", b"---\n# c\n\n source: claude\n name: a\n---\n"),
+    (b"---\nname: a\nnever closes\n", b"---\nname: a\nnever closes\n"),
+    (b"---\nsource: claude\nname: a\n---\n", b"---\nsource: claude\nname: a\n---\n"),
+    (b"---\nsource: other\n---\n", b"---\nsource: claude\nsource: other\n---\n"),
+    (b"---\nname: a\nsource: claude\n---\n", b"---\nsource: claude\nname: a\nsource: claude\n---\n"),
+    (b'---\n{"name": "a"}\n---\nx', b'---\n{"source": "claude", "name": "a"}\n---\nx'),
+    (b'---\n{\n "name": "a"\n}\n---\nx', b'---\n{"source": "claude", \n "name": "a"\n}\n---\nx'),
+    (b"---\n{}\n---\nx", b'---\n{"source": "claude"}\n---\nx'),
+    (b'---\n{"source": "claude", "name": "a"}\n---\n', b'---\n{"source": "claude", "name": "a"}\n---\n'),
+    (b"---\n{not json}\n---\nx", b"---\nsource: claude\n{not json}\n---\nx"),
+    (b"---\nname: caf\xe9\n---\n\xff", b"---\nsource: claude\nname: caf\xe9\n---\n\xff"),
+]
+
+
+@pytest.mark.parametrize(("raw", "expected"), TAGGED)
+def test_a_source_is_the_first_key_and_every_other_byte_stays(raw: bytes, expected: bytes) -> None:
+    assert note.tagged(raw, "claude") == expected
+    assert note.tagged(expected, "claude") == expected
+
+
+@pytest.mark.parametrize("raw", [raw for raw, _ in TAGGED])
+def test_a_tag_changes_nothing_that_is_read(raw: bytes) -> None:
+    plain, tagged = note.parse("x", raw), note.parse("x", note.tagged(raw, "claude"))
+    assert (tagged.hook, tagged.type, tagged.body) == (plain.hook, plain.type, plain.body)
+    assert (tagged.trouble is None) == (plain.trouble is None)
+    kept = [entry for entry in plain.extra if note.extra_key(entry) != "source"]
+    assert [entry for entry in tagged.extra if note.extra_key(entry) != "source"] == kept
+    assert tagged.trouble or any(note.entry_value(entry) == "claude" for entry in tagged.extra)
