@@ -13,6 +13,7 @@ from .limits import (
     SessionId,
 )
 from .params import (
+    CheckParams,
     DiffParams,
     FocusParams,
     HelloParams,
@@ -56,6 +57,8 @@ from .replies import (
     ForgetReply,
     Health,
     HelloReply,
+    Hint,
+    HintKind,
     HistoryHit,
     HistoryProgress,
     HistoryReadReply,
@@ -108,6 +111,7 @@ __all__ = [
     "Activity",
     "ActivityKind",
     "CallT",
+    "CheckParams",
     "CheckReply",
     "DiffParams",
     "DiffReply",
@@ -122,6 +126,8 @@ __all__ = [
     "Health",
     "HelloParams",
     "HelloReply",
+    "Hint",
+    "HintKind",
     "HistoryHit",
     "HistoryProgress",
     "HistoryReadParams",

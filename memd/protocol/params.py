@@ -155,6 +155,12 @@ class StoreAdoptParams(PlaceParams, kw_only=True, frozen=True):
     dry_run: bool = False
 
 
+class CheckParams(PlaceParams, kw_only=True, frozen=True):
+    """`memory.check`. `hints` also asks for what is not wrong and worth a look."""
+
+    hints: bool = False
+
+
 class RebuildParams(PlaceParams, kw_only=True, frozen=True):
     """`memory.rebuild`. `dry_run` only tells what would be done."""
 

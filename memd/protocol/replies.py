@@ -26,6 +26,8 @@ FindingKind = Literal[
     "unreadable",
 ]
 
+HintKind = Literal["near_duplicate", "conflict_copy"]
+
 EntryKind = Literal["user", "assistant", "summary"]
 
 ActivityKind = Literal[
@@ -390,11 +392,21 @@ class Finding(Reply, kw_only=True, frozen=True):
     line: int | None = None
 
 
+class Hint(Reply, kw_only=True, frozen=True):
+    """What is not wrong and worth a look: two notes that nearly repeat each other, a sync tool's conflict copy."""
+
+    kind: HintKind
+    scope: Scope
+    name: str
+    reason: str
+
+
 class CheckReply(Reply, kw_only=True, frozen=True):
     """`memory.check` and `memory.verify`: `ok` is true when there is no finding."""
 
     ok: bool
     findings: tuple[Finding, ...]
+    hints: tuple[Hint, ...] = ()
 
 
 class StoreRebuild(Reply, kw_only=True, frozen=True):

@@ -37,7 +37,7 @@ _TABLE: tuple[Verb[Call, Any, Any], ...] = (
     Verb("memory.log", protocol.LogParams, protocol.LogReply, records.log),
     Verb("memory.show", protocol.ShowParams, protocol.ShowReply, notes.show),
     Verb("memory.stats", protocol.PlaceParams, protocol.StatsReply, records.stats),
-    Verb("memory.check", protocol.PlaceParams, protocol.CheckReply, care.check),
+    Verb("memory.check", protocol.CheckParams, protocol.CheckReply, care.check),
     Verb("memory.verify", protocol.PlaceParams, protocol.CheckReply, care.verify),
     Verb("memory.diff", protocol.DiffParams, protocol.DiffReply, moving.diff),
     Verb("memory.restore", protocol.RestoreParams, protocol.RestoreReply, moving.restore),

@@ -7,11 +7,16 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 
 import anyio
+import msgspec
 
-from memd import protocol
+from memd import alike, protocol
+from memd.focus import is_conflict_copy as is_copy
 from memd.live import LiveStore
 from memd.protocol import (
+    CheckParams,
     CheckReply,
+    Hint,
+    HintKind,
     PlaceParams,
     RebuildParams,
     RebuildReply,
@@ -22,16 +27,32 @@ from memd.protocol import (
 )
 from memd.settle import QUIET
 from memd.store import Finding, Rebuild, Rebuilt, Reconcile, Reconciled
-from memd.verbs.call import Call
+from memd.verbs.call import Call, printable, shown
 
 CLOCK_S = 0.005
 """Seconds a wait goes on past its end, so that the wall clock the decision reads is past it too."""
 
 
-async def check(call: Call, params: PlaceParams) -> CheckReply:
-    """`memory.check`: every trouble of the files."""
+async def check(call: Call, params: CheckParams) -> CheckReply:
+    """`memory.check`: every trouble of the files, and what is worth a look where that is asked for."""
     stores = await call.stores(params)
-    return reply(await found(stores, check_store))
+    hints = [hint for store in stores for hint in await hints_of(store)] if params.hints else ()
+    return msgspec.structs.replace(reply(await found(stores, check_store)), hints=tuple(hints))
+
+
+async def hints_of(store: LiveStore) -> list[Hint]:
+    """A store's conflict copies and near-duplicates."""
+    hooks = {name: entry.hook for name, entry in sorted(store.entries.items())}
+    copies = [hint(store, "conflict_copy", name, "a sync tool's conflict copy") for name in hooks if is_copy(name)]
+    twins = await anyio.to_thread.run_sync(lambda: list(alike.pairs(hooks)))
+    return copies + [
+        hint(store, "near_duplicate", twin, f"its hook nearly repeats that of {name}") for name, twin in twins
+    ]
+
+
+def hint(store: LiveStore, kind: HintKind, name: str, reason: str) -> Hint:
+    """A hint with its store's scope."""
+    return Hint(kind=kind, scope=store.scope, name=printable(name), reason=shown(reason)[0])
 
 
 async def verify(call: Call, params: PlaceParams) -> CheckReply:

@@ -11,6 +11,7 @@ import anyio
 from msgspec import UNSET
 
 from memd import bm25, draft, note
+from memd.alike import NEAR
 from memd.errors import MemdError, NotFound
 from memd.live import LiveStore
 from memd.protocol import (
@@ -31,8 +32,6 @@ from memd.tokens import jaccard, tokenize
 from memd.verbs import lookup, ranking, receipt
 from memd.verbs.call import Call, asked_hash, author, shown
 
-NEAR = 0.7
-"""Token Jaccard from which two hooks say the same."""
 NEAR_TOLD = 5
 """Notes a warning is given for."""
 

@@ -1,0 +1,71 @@
+"""The daemon: whether one answers, which version, how it watches. Law: none is started for being looked at.
+
+SPEC sections 5, 12 and 15.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import memd_client
+from memd import __version__
+from memd.memctl import running
+from memd.memctl.ctl import Ctl
+from memd.memctl.ward.finding import Finding
+from memd_client.errors import MemdError, Unavailable
+
+_LIMITS = "/proc/sys/fs/inotify"
+_REMEDIES = {
+    "config": "mend the config; `memctl status` names the key",
+    "watching": "raise fs.inotify.max_user_watches and max_user_instances with sysctl; until then memd polls",
+    "look": "make the directories readable again; memd tries each minute",
+}
+
+
+def look(ctl: Ctl) -> Iterator[Finding]:
+    """What is wrong with the daemon, or with reaching it."""
+    try:
+        hello = running.running()
+    except Unavailable as error:
+        yield Finding("daemon", error.message, "`memctl restart`, and `memctl logs` for what it said")
+        return
+    if hello is None:
+        yield from _absent(ctl)
+        return
+    if hello["version"] != __version__:
+        cause = f"the daemon is memd {hello['version']}, memctl is of {__version__}"
+        yield Finding("version", cause, "`memctl restart`: the daemon of before the upgrade still runs")
+    try:
+        status = ctl.call("daemon.status")
+    except MemdError as error:
+        yield Finding("daemon", error.message, "`memctl restart`, and `memctl logs` for what it said")
+        return
+    for one in status["findings"]:
+        remedy = _REMEDIES.get(one["kind"], "`memctl logs` says more")
+        yield Finding(one["kind"], one["reason"], _limited(remedy) if one["kind"] == "watching" else remedy)
+    if not status["watching"] and not any(one["kind"] == "watching" for one in status["findings"]):
+        cause = "nothing is watched; hand edits wait for the minute's scan"
+        yield Finding("watching", cause, _limited(_REMEDIES["watching"]))
+
+
+def _absent(ctl: Ctl) -> Iterator[Finding]:
+    """No daemon: which is as it should be where systemd listens in its place."""
+    if running.is_idle():
+        return
+    path = memd_client.socket_path()
+    left = f"; the socket {path} was left behind" if os.path.lexists(path) else ""
+    cause = f"no daemon answers{left}"
+    yield Finding("daemon", cause, "`memctl start`; its log: `memctl logs`", mend=lambda: running.started(ctl))
+
+
+def _limited(remedy: str) -> str:
+    """The remedy with what the limits are, where the system tells them."""
+    limits = []
+    for name in ("max_user_watches", "max_user_instances"):
+        try:
+            with open(f"{_LIMITS}/{name}", encoding="ascii") as file:  # noqa: PTH123 - as everywhere here
+                limits.append(f"{name} is {file.read().strip()}")
+        except OSError:
+            continue
+    return f"{remedy} ({', '.join(limits)})" if limits else remedy
