@@ -27,6 +27,8 @@ DEFAULTS: dict[type[Params], tuple[dict[str, object], dict[str, object]]] = {
     protocol.RenameParams: ({"name": "a", "to": "b"}, {"scope": None}),
     protocol.MoveParams: ({"name": "a", "scope": "repo"}, {}),
     protocol.ImportParams: ({"dir": "/a"}, {"dry_run": False, "limit": None, "after": None}),
+    protocol.ImportKimiParams: ({}, {"scope": None, "dry_run": False}),
+    protocol.ImportClaudeParams: ({}, {"scope": None, "dry_run": False, "dir": None}),
     protocol.StoreAdoptParams: ({"key": "a"}, {"dry_run": False}),
     protocol.CheckParams: ({}, {"hints": False}),
     protocol.RebuildParams: ({}, {"dry_run": False}),
@@ -208,6 +210,10 @@ FIELDS: dict[type[Reply], tuple[str, str]] = {
     protocol.HistorySearchReply: ("hits total", "notice"),
     protocol.HistoryReadReply: ("session entryId type text url", "redacted"),
     protocol.HistoryProgress: ("read transcripts skipped", ""),
+    protocol.ImportProgramReply: (
+        "imported updated skipped found stale conflicts ambiguous unparsed lines",
+        "",
+    ),
     protocol.StoreStats: (
         "sessions notes saves reads saves_per_session reads_per_session unparsed",
         "",
@@ -249,6 +255,8 @@ def value_of(hint: object, *, some: bool) -> object:
     if isinstance(hint, type) and issubclass(hint, Reply):
         return reply_of(hint, some=some)
     origin = get_origin(hint)
+    if origin is tuple and some:
+        return (value_of(get_args(hint)[0], some=some),)
     if origin is tuple or origin is list or origin is dict:
         return origin()
     if get_origin(hint) is Literal:
