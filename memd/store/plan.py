@@ -33,7 +33,7 @@ class Plan:
     stamp that stood there when the plan looked. `taken` names what a hand has written and the plan journals,
     `waiting` what is there and cannot be taken yet. `slice` is how many notes it takes in, and
     forgets, at most. `frees_first`: the disk is full, and what goes makes the room for
-    what is written.
+    what is written. `restores`: files are put back whose records stand already.
     """
 
     def __init__(self, state: State, now: float) -> None:
@@ -58,6 +58,7 @@ class Plan:
         self.slice: int | None = None
         self.retired_usage = False
         self.frees_first = False
+        self.restores = False
         self.listing_file = Working(state.listing)
         self.usage_file = Working(state.usage)
         self.own_files: tuple[Working[Listing] | Working[Usage], ...] = (self.listing_file, self.usage_file)

@@ -75,6 +75,7 @@ def compare_one(plan: Plan, name: str, report: Report) -> None:
             if raw is not None and name in plan.missing:
                 plan.found[name] = None
                 plan.write(name, raw)
+                plan.restores = True
                 report.restored.append(name)
         case Blocked(kind=kind, reason=reason):
             report.findings.append(Finding(kind, reason, name, file_of(name)))
@@ -107,7 +108,7 @@ def standing(state: State, name: str) -> bytes | Blocked | None:
         return None
     except OSError as error:
         seen = state.look(name)
-        return (seen and blocked_by(seen)) or Blocked("unreadable", reason_of(error))
+        return seen and (blocked_by(seen) or Blocked("unreadable", reason_of(error)))
 
 
 def journal_findings(state: State) -> tuple[Finding, ...]:

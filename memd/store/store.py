@@ -130,6 +130,8 @@ class Store:
         begun = self._removing
         self._read()
         self._claim()
+        if sweep.is_rebuild_cut_short(self.state):
+            self._carry(rebuilding.compare)
         sweep.sweep(self.state)
         return self._carry(lambda plan: reconciling.reconcile(plan, Reconcile(), self.settle_s, begun))
 

@@ -43,6 +43,20 @@ def is_left_over(state: State, seen: Seen, since: int) -> bool:
     return state.heads.ended(version) or (state.intact and seen.stamp.mtime_ns >= since)
 
 
+def is_rebuild_cut_short(state: State) -> bool:
+    """Whether a staged file holds what a live note's head says, and nothing stands at the note's path.
+
+    A rebuild leaves that when it dies among its renames. The notes it had not come to are missing as if a hand had
+    deleted them, and with the others back too few of them for the guard: the rebuild has to be finished first.
+    """
+    staged = [seen for seen in state.disk.scan(state.directory) if is_staged(seen.name) and seen.regular]
+    if not staged:
+        return False
+    missing = {name for name in state.heads.live() if name not in state.entries and state.look(name) is None}
+    texts = {head.hash for name in missing if (head := state.heads.head(name)) is not None}
+    return any(journal.content_hash(state.disk.read(state.directory / seen.name)[0]) in texts for seen in staged)
+
+
 def damaged_ns(state: State) -> int:
     """When the journal was last damaged, as far as what was set aside tells; 0 when it never was.
 

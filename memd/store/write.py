@@ -119,6 +119,8 @@ def put_in_place(plan: Plan, written: Written) -> None:
         disk.replace(staged.path, state.object_path(version))
     if written.objects and plan.keeps_old_text:
         disk.sync_dir(state.objects)
+    if plan.restores:
+        disk.sync_dir(directory)  # by these names the next opening knows that it was cut short
     if not is_foreseen(plan, written):
         withdraw(plan, written)
         raise InterferenceError

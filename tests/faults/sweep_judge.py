@@ -191,14 +191,17 @@ def judge_rows(store: Path, scope: str, live: set[str]) -> None:
 
 
 def judge_counts(store: Path, scope: str, records: list[dict[str, Any]]) -> None:
-    """No count is ahead of the journal but an adopted note's (SPEC 4), and none is of a note that is not there."""
+    """No count is ahead of the journal, and none is of a forgotten note.
+
+    A note that was adopted may be older than the journal, and so may an entry that it never had (SPEC 4).
+    """
     path = store / "usage.json"
     counts = json.loads(path.read_text())["notes"] if path.exists() else {}
     for name, count in counts.items():
         ops = [record["op"] for record in records if record["name"] == name]
-        adopted = next((op for op in ops if op not in ("read", "forget")), None) == "adopt"
+        first = next((op for op in ops if op not in ("read", "forget")), "adopt")
         ahead = count["saves"] > ops.count("save") or count["reads"] > ops.count("read")
-        if (ahead and not adopted) or not (store / f"{name}.md").exists():
+        if (ahead and first != "adopt") or (ops and not (store / f"{name}.md").exists()):
             raise BadError("counts", f"usage.json of {scope} says {count} of {name}, the journal {ops}")
 
 

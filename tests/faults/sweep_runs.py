@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import memd_client
 
 from .sweep_judge import NEXT, BadError, Case, Left, judge, judge_notes
-from .sweep_trap import CHANGING, Die, HangError, Op, Verdict
+from .sweep_trap import CHANGING, Die, Op, Verdict
 from .sweep_verbs import OWN_LINE, Hand, Notes, Verb, standing
 from .sweep_world import Daemon, World
 
@@ -172,7 +172,6 @@ def report(world: World, error: BaseException, command: str) -> str:
         world.home, kept / "home", ignore=lambda _, names: [name for name in names if name.endswith(".sock")]
     )
     shutil.copyfile(world.root / "log", kept / "log")
-    what = "hang" if isinstance(error, HangError) else f"{type(error).__name__} {error}"
-    text = f"BAD {what}\n    files: {kept}\n    again: python -m tests.faults.sweep {command}"
+    text = f"BAD {type(error).__name__} {error}\n    files: {kept}\n    again: python -m tests.faults.sweep {command}"
     sys.stderr.write(text + "\n")
     return text

@@ -18,9 +18,8 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 # -- the calls ---------------------------------------------------------------------------------------------------
 
@@ -112,7 +111,14 @@ def go_on(_op: Op) -> Verdict:
 
 
 class HangError(Exception):
-    """Nothing happened for too long."""
+    """Nothing happened for too long; tells in which system call each thread of the daemon was."""
+
+    @classmethod
+    def of(cls, pid: int) -> Self:
+        """What a daemon's threads are at."""
+        return cls(
+            "; ".join(path.read_text().strip() for path in sorted(Path(f"/proc/{pid}/task").glob("*/syscall")))
+        )
 
 
 class Trap:
@@ -129,9 +135,6 @@ class Trap:
         self.strange: list[str] = []
         self.dead = False
         self._number = 0
-        # The answering side is woken on the asking side's processor: a call costs microseconds, not a turn of others.
-        with suppress(OSError):  # a kernel before 6.6
-            fcntl.ioctl(listener, _SET_FLAGS, 1)
         self._memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
         self._poll = select.poll()
         self._poll.register(listener, select.POLLIN)
@@ -155,7 +158,7 @@ class Trap:
                 if done in ready or (self.dead and self.listener in ready and done in dict(self._poll.poll(2000))):
                     return
                 if time.monotonic() > deadline:
-                    raise HangError
+                    raise HangError.of(self.pid)
         finally:
             self._poll.unregister(done)
 
@@ -219,7 +222,7 @@ class Trap:
             path = self._path(tid, arguments[1], arguments[0])
         else:
             path = self._path(tid, arguments[0], _AT_FDCWD)
-        if not path.startswith(self.root) and not to.startswith(self.root):
+        if not self._is_below(path) and not self._is_below(to):
             return None
         if kind == "openat":
             flags = arguments[2]
@@ -252,7 +255,7 @@ class Trap:
         elif name == "mmap":
             fd = _signed(arguments[4])
             shared = arguments[3] & _MAP_SHARED and arguments[2] & 2
-            if shared and fd >= 0 and self._of_fd(tid, fd).startswith(self.root):
+            if shared and fd >= 0 and self._is_below(self._of_fd(tid, fd)):
                 self.strange.append("mmap, shared and writable")
         else:
             self.strange.append(name)
@@ -290,8 +293,16 @@ class Trap:
         facts = dict(line.split(":\t", 1) for line in Path(f"/proc/{tid}/fdinfo/{fd}").read_text().splitlines()[:2])
         return None if int(facts["flags"], 8) & os.O_APPEND else int(facts["pos"])
 
+    def _is_below(self, path: bytes) -> bool:
+        """Whether a path is the root or below it."""
+        return (path + b"/").startswith(self.root)
+
     def _relative(self, path: bytes) -> str:
-        return os.fsdecode(path.removeprefix(self.root))
+        return (
+            os.fsdecode((path + b"/").removeprefix(self.root).rstrip(b"/"))
+            if self._is_below(path)
+            else os.fsdecode(path)
+        )
 
     def _write_half(self, op: Op, arguments: tuple[int, ...]) -> None:
         """Do the first half of a write on the daemon's own descriptor."""
@@ -311,7 +322,6 @@ _NOTIFICATION: Final = struct.Struct("=QIIiIQ6Q")
 _RESPONSE: Final = struct.Struct("=QqiI")
 _RECV: Final = (3 << 30) | (_NOTIFICATION.size << 16) | (0x21 << 8)
 _SEND: Final = (3 << 30) | (_RESPONSE.size << 16) | (0x21 << 8) | 1
-_SET_FLAGS: Final = (1 << 30) | (8 << 16) | (0x21 << 8) | 4
 _CONTINUE: Final = 1
 
 _LOAD, _EQUAL, _RETURN, _AND = 0x20, 0x15, 0x06, 0x54

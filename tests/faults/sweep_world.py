@@ -22,7 +22,7 @@ import memd_client
 from .sweep_trap import HangError, Judge, Trap, accept, enter, go_on
 
 MEMORY: Final = Path("/dev/shm")
-ANSWER_S: Final = 30.0
+ANSWER_S: Final = 60.0
 """Seconds a script may take before it counts as a hang; what is waited for takes less than one."""
 
 CONFIG: Final = "settle_ms = 60\n[claude]\nimport = false\n"
@@ -81,8 +81,8 @@ class World:
             return daemon.drive(script)
 
     def connect(self) -> memd_client.Connection:
-        """A connection that waits for the daemon, and never starts one. Errors: Unavailable."""
-        return memd_client.connect(autostart=False, env=self.env, timeout=ANSWER_S)
+        """A connection that never starts a daemon. Errors: Unavailable. What hangs is for the trap to say."""
+        return memd_client.connect(autostart=False, env=self.env, timeout=2 * ANSWER_S)
 
 
 class Daemon:

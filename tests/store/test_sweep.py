@@ -320,6 +320,22 @@ def test_power_is_cut_after_the_answer(name: str, template: Path, room: Path) ->
     judge_stopped(case, run)
 
 
+@pytest.mark.parametrize(
+    "make", [lambda _: CrashingDisk(), PowerCutDisk, lambda _: FailingDisk()], ids=["dies", "power", "fails"]
+)
+def test_a_rebuild_that_is_cut_short_loses_no_note(
+    make: Callable[[Path], SteppedDisk], template: Path, room: Path
+) -> None:
+    for run in stopped(CASES["rebuild"], template, room, make):
+        if isinstance(run.disk, PowerCutDisk):
+            run.disk.settle()
+        kept = run.kept if isinstance(run.disk, FailingDisk) else opened(run.directory)
+        kept.do(Reconcile())
+        kept.do(Rebuild())
+        assert standing(run.directory) == BEFORE
+        check_invariants(run.directory)
+
+
 @pytest.mark.parametrize("name", ["update over an unseen edit", "forget two versions", "batch", "rebuild", "open"])
 def test_dies_again_while_it_recovers(name: str, template: Path, room: Path) -> None:
     case = CASES[name]

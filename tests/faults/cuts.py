@@ -1,0 +1,208 @@
+"""Power cuts, all that are legal. Law: each distinct state is recovered by memd and judged from outside.
+
+`python -m tests.faults.cuts [--jobs N] [--verb NAME] [--model NAME] [--budget N] [--at STATE]`; ends with one line.
+"""
+
+import argparse
+import hashlib
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from memd import draft
+from memd.fs import Disk
+from memd.store import Author, Rebuild, Reconcile, Request, Save, Saved, Store
+
+from .cuts_model import MODELS, State, Step, Tree, states, steps_of, tree_of
+from .sweep_judge import NEXT, BadError, Left, judge, judge_notes
+from .sweep_runs import Aim, Bench, attempt, die
+from .sweep_trap import Answer
+from .sweep_verbs import standing, verbs
+from .sweep_world import World, a_world
+
+BUDGET: Final = 128
+"""States tried after each step, where there are more."""
+LEAST: Final = 30_000
+MANY: Final = 3
+AHEAD_S: Final = 60.0
+SLICES: Final = 2
+
+
+class NoWaitDisk(Disk):
+    """A disk whose syncs are not waited for: what recovers is judged, not cut again."""
+
+    def sync(self, fd: int, path: Path) -> None:
+        """Nothing."""
+
+
+class Task(NamedTuple):
+    """The states of one verb under one model, every `SLICES`-th from `part` on, or the one asked for."""
+
+    verb: str
+    model: str
+    part: int
+    budget: int
+    at: str | None = None
+
+
+class Result(NamedTuple):
+    """How many distinct states there were, and what was bad."""
+
+    distinct: int
+    bad: list[str]
+
+
+class Recorded(NamedTuple):
+    """A run: the home before it, its steps, and how many lines the client was told before the verb's own answer."""
+
+    tree: Tree
+    steps: list[Step]
+    answers: int
+
+
+def record(bench: Bench) -> Recorded:
+    """The verb once, with every byte it writes."""
+    world = bench.world
+    world.back_to(bench.kept)
+    tree = tree_of(world.home)
+    aim = Aim(0, die)
+    with world.daemon(aim, keep_data=True) as daemon:
+        daemon.drive(lambda connection: connection.call("daemon.hello"))
+        outcome = attempt(daemon, bench.act)
+        log = list(daemon.trap.log)
+    if not outcome.acknowledged:
+        raise BadError("clean", f"{bench.verb.name} fails while it is recorded: {outcome}")
+    return Recorded(tree, steps_of(log, tree), sum(isinstance(entry, Answer) for entry in log))
+
+
+def recover(world: World, case_name: str) -> None:
+    """Open the stores of a home as a daemon would, mend what the verb mends, and save. Errors: BadError."""
+    clock = lambda: time.time() + AHEAD_S  # noqa: E731 - whatever stands is quiet by then
+    opened = {}
+    for scope, directory in world.stores.items():
+        origin = world.repo if scope == "repo" else None
+        store = opened[scope] = Store(directory, origin=origin, disk=NoWaitDisk(), clock=clock)
+        store.open()
+    me = Author(by="cli")
+    first: list[Request] = [Rebuild()] if case_name == "rebuild" else []
+    given = draft.draft("What comes next.", {"name": NEXT, "type": "project", "description": "What comes next"})
+    for scope, store in opened.items():
+        wanted: list[Request] = [*first, Reconcile(), *([Save(given, me)] if scope == "repo" else [])]
+        if scope == "global" and not store.directory.is_dir():
+            continue
+        for request in wanted:
+            (outcome,) = store.commit([request]).outcomes
+            if isinstance(outcome, Exception) or (isinstance(request, Save) and not isinstance(outcome, Saved)):
+                raise BadError("next", f"{type(request).__name__} in {scope}: {outcome}")
+
+
+def put(tree: Tree, home: Path) -> None:
+    """Make a home of a tree."""
+    shutil.rmtree(home)
+    home.mkdir(mode=0o700)
+    for path in sorted(tree):
+        if path.endswith("/"):
+            (home / path).mkdir(mode=0o700)
+    for path, data in tree.items():
+        if not path.endswith("/"):
+            fd = os.open(home / path, os.O_WRONLY | os.O_CREAT, 0o600)
+            os.write(fd, data)
+            os.close(fd)
+
+
+def name_of(state: State) -> str:
+    """A state's name: where the cut was and what it left."""
+    digest = hashlib.sha256(repr(sorted(state.tree.items())).encode()).hexdigest()[:12]
+    return f"{state.point}-{digest}"
+
+
+def carry_out(task: Task) -> Result:
+    """Cut one run in every way the model allows."""
+    (verb,) = [verb for verb in verbs(MANY) if verb.name == task.verb]
+    with a_world("c") as world:
+        return cut_all(Bench(world, verb), task)
+
+
+def cut_all(bench: Bench, task: Task) -> Result:
+    """Every distinct state of a task, recovered and judged."""
+    recorded = record(bench)
+    seen: set[tuple[int, int]] = set()
+    bad: list[str] = []
+    count = 0
+    for state in states(task.model, recorded.steps, recorded.tree, task.budget):
+        done = state.told == recorded.answers
+        key = (done, hash(tuple(sorted(state.tree.items()))))
+        if key in seen:
+            continue
+        seen.add(key)
+        if task.at is not None and name_of(state) != task.at:
+            continue
+        if task.at is None and len(seen) % SLICES != task.part:
+            continue
+        count += 1
+        try:
+            cut(bench, state, done=done)
+        except (BadError, AssertionError) as error:
+            bad.append(tell(bench, task, state, error))
+    return Result(count, bad)
+
+
+def cut(bench: Bench, state: State, *, done: bool) -> None:
+    """Recover one state and judge it. Errors: BadError."""
+    world = bench.world
+    put(state.tree, world.home)
+    left = Left.of(world.stores)
+    try:
+        recover(world, bench.verb.name)
+    except Exception as error:
+        raise BadError("recovery", f"{type(error).__name__}: {error}") from error
+    notes = standing(world.stores)
+    notes.pop(("repo", NEXT), None)
+    judge_notes(notes, bench.case, done=done)
+    judge(world, bench.case, left, done=done)
+
+
+def tell(bench: Bench, task: Task, state: State, error: BaseException) -> str:
+    """What was bad, with the state it came of."""
+    kept = Path(tempfile.mkdtemp(prefix="memd-bad-"))
+    (kept / "home").mkdir()
+    put(state.tree, kept / "home")
+    again = f"--verb {task.verb} --model {task.model} --budget {task.budget} --at {name_of(state)}"
+    text = f"BAD {error}\n    files: {kept}\n    again: python -m tests.faults.cuts {again}"
+    sys.stderr.write(text + "\n")
+    return text
+
+
+def main() -> int:
+    """Cut; 1 when any state was bad or there were too few."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.cuts", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--verb", action="append")
+    parser.add_argument("--model", action="append", choices=MODELS)
+    parser.add_argument("--budget", type=int, default=BUDGET)
+    parser.add_argument("--at")
+    arguments = parser.parse_args()
+    names = arguments.verb or [verb.name for verb in verbs(1)]
+    slices = range(1 if arguments.at else SLICES)
+    models = arguments.model or MODELS
+    tasks = [Task(n, m, part, arguments.budget, arguments.at) for n in names for m in models for part in slices]
+    began = time.monotonic()
+    with ProcessPoolExecutor(arguments.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        results = list(pool.map(carry_out, tasks))
+    count, bad = sum(result.distinct for result in results), sum(len(result.bad) for result in results)
+    least = LEAST if arguments.verb is None and arguments.model is None and arguments.budget == BUDGET else 1
+    sys.stdout.write(
+        f"cuts: {count} distinct crash states, bad={bad} verbs={len(names)} models={','.join(models)} "
+        f"at_least={least} secs={time.monotonic() - began:.0f}\n"
+    )
+    return 0 if count >= least and not bad else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
