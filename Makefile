@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-real faults lint format types imports bench eval races cycles journals histories soak clean
+.PHONY: run test test-real faults lint format types imports bench eval races cycles journals histories soak fuzz load clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "memd needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -64,6 +64,18 @@ histories: $(VENV)/.ready
 MINUTES ?= 60
 soak: $(VENV)/.ready
 	$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
+
+# Seconds of fuzzing each target, and examples of Hypothesis in all.
+FUZZ_SECONDS ?= 60
+FUZZ_EXAMPLES ?= 100000
+
+fuzz: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) --examples $(FUZZ_EXAMPLES)
+
+load: MINUTES = 10
+load: $(VENV)/.ready
+	$(BIN)/python -m tests.load --minutes $(MINUTES)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -19,10 +19,13 @@ RANKERS: Final = ("plain",)
 SOURCES: Final = ("sessions", "claude", "transcripts")
 """The readers of past sessions: the home's own, Claude Code's, the files named at a session's start (SPEC 11)."""
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
-MAX_FILE: Final = 1 << 20
+MAX_FILE: Final = 1 << 16
 """A longer file, in bytes, is no config."""
+MAX_DOTS: Final = 200
+"""Dots in a line: reading a dotted key takes the square of its parts, and the daemon waits for it."""
 
 _SHOWN: Final = 20  # a file of unknown keys is named, not listed whole
+_REASON: Final = 200  # characters of a parser's words
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,80}")
 _T = TypeVar("_T")
 
@@ -62,13 +65,16 @@ def load(path: Path) -> Config:
 
 def parse(raw: bytes) -> Config:
     """The config of a file's bytes. Never raises."""
+    deep = next((number for number, line in enumerate(raw.split(b"\n"), 1) if line.count(b".") > MAX_DOTS), None)
+    if deep is not None:
+        return _unsound(f"does not parse: more than {MAX_DOTS} dots in a line (at line {deep})")
     try:
         table = tomllib.loads(raw.decode().removeprefix("\ufeff"))
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         return _unsound(f"is not UTF-8 (at line {line})")
     except ValueError as error:
-        return _unsound(f"does not parse: {error}")
+        return _unsound(f"does not parse: {_short(str(error))}")
     except RecursionError:
         return _unsound("does not parse: nested too deeply")
     return _judge(dict(_flat(table)))
@@ -115,6 +121,11 @@ def _judge(given: Mapping[str, object]) -> Config:
 def _unsound(*findings: str) -> Config:
     said = tuple(text if text.startswith("config: ") else f"config: {text}" for text in findings)
     return Config(claude_import=False, kimi_import=False, sound=False, findings=said)
+
+
+def _short(text: str) -> str:
+    """A parser's words, which may repeat a key however long, with what they end in: where it is."""
+    return text if len(text) <= _REASON else f"{text[: _REASON // 2]} … {text[-_REASON // 2 :]}"
 
 
 def _flat(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:

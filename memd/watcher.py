@@ -20,6 +20,7 @@ import anyio.abc
 import anyio.to_thread
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
+from memd import heap
 from memd.live import Library, Root
 
 STEP_MS = 25
@@ -151,6 +152,7 @@ class Watcher:
             if ground.listened != self._ground.listened or self._ears is None:
                 self._begin_anew()
             await self.library.rescan()
+            await anyio.to_thread.run_sync(heap.give_back)
 
     # -- listening -------------------------------------------------------------------------------------------
 

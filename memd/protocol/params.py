@@ -247,4 +247,4 @@ class HelloParams(Params, kw_only=True, frozen=True):
     """`daemon.hello`. `client` says who calls, for the log; `protocol` is the version the caller speaks."""
 
     client: str | None = None
-    protocol: int = 1
+    protocol: Offset = 1

@@ -1,6 +1,7 @@
 """Calls over a socket. Law: every way a daemon can answer, stay silent or go away has one outcome."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -398,6 +399,75 @@ def test_a_daemon_of_another_home_is_refused(env: dict[str, str]) -> None:
             assert memd.hello(check_home=False)["version"] == "1"
             with pytest.raises(memd_client.OtherHome):
                 memd.hello()
+
+
+def test_a_call_without_a_limit_waits_while_the_daemon_answers_others(
+    daemon: FakeDaemon, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wires, "LOOK", 0.05)
+
+    def slow(request: dict[str, Any]) -> bytes:
+        if request["method"] == "memory.check":
+            until(lambda: daemon.methods.count("daemon.hello") >= 3)
+        return echo(request)
+
+    daemon.answer = slow
+    with memd_client.connect(env, timeout=None) as memd:
+        assert memd.call("memory.check", {"x": 1}) == {"x": 1}
+
+
+def test_a_call_without_a_limit_ends_when_the_daemon_answers_nobody(
+    env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wires, "LOOK", 0.05)
+    path = Path(memd_client.socket_path(env))
+    path.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(str(path))
+        mute.listen()  # as a daemon that was stopped: the kernel lets in whoever comes
+        with (
+            memd_client.connect(env, timeout=None) as memd,
+            pytest.raises(memd_client.NoAnswer, match="answers nobody"),
+        ):
+            memd.call("memory.check")
+
+
+def test_an_answer_of_any_kind_is_a_sign_of_life(daemon: FakeDaemon, env: dict[str, str]) -> None:
+    path = memd_client.socket_path(env)
+    daemon.answer = lambda request: failure(request, {"code": -32011, "message": "no"})
+    assert wires.is_alive(path)
+    daemon.answer = lambda _request: None
+    assert not wires.is_alive(path)
+    daemon.stop()
+    assert not wires.is_alive(path)
+
+
+def test_a_socket_of_another_user_is_refused_before_a_byte_is_sent(
+    daemon: FakeDaemon, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wires, "_peer_uid", lambda _sock: os.geteuid() + 1)
+    with pytest.raises(memd_client.OtherOwner) as caught:
+        memd_client.connect(env)
+    for word in (str(os.geteuid() + 1), "MEMD_SOCKET", memd_client.socket_path(env)):
+        assert word in caught.value.message
+    until(lambda: (daemon.connections, daemon.alive) == (1, 0))
+    assert daemon.requests == []
+
+
+@pytest.mark.parametrize("owner", [0, None])
+def test_a_socket_of_roots_or_of_nobody_knows_whom_is_used(
+    daemon: FakeDaemon, env: dict[str, str], monkeypatch: pytest.MonkeyPatch, owner: int | None
+) -> None:
+    monkeypatch.setattr(wires, "_peer_uid", lambda _sock: owner)
+    with memd_client.connect(env) as memd:
+        memd.call("memory.list")
+    assert daemon.methods == ["memory.list"]
+
+
+def test_the_kernel_tells_who_listens() -> None:
+    near, far = socket.socketpair(socket.AF_UNIX)
+    with near, far:
+        assert wires._peer_uid(near) == os.geteuid()
 
 
 def test_a_daemon_without_our_protocol_is_refused(env: dict[str, str]) -> None:

@@ -91,7 +91,7 @@ def test_errors_cross_processes(error: errors.MemdError) -> None:
 
 
 def test_nobody_answers_is_one_class() -> None:
-    for kind in (errors.ConnectionLost, errors.NoAnswer, errors.BadReply, errors.OtherHome):
+    for kind in (errors.ConnectionLost, errors.NoAnswer, errors.BadReply, errors.OtherHome, errors.OtherOwner):
         assert issubclass(kind, errors.Unavailable)
 
 
@@ -100,7 +100,7 @@ def test_the_readme_has_every_error() -> None:
     found = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     kinds = [kind for kind in found if issubclass(kind, errors.MemdError)]
     kinds.remove(errors.MemdError)
-    assert len(kinds) == 24
+    assert len(kinds) == 25
     for kind in kinds:
         row = f"| `{kind.__name__}` | {kind.code} | `{kind.kind}` |"
         assert any(line.startswith(row) for line in rows), row

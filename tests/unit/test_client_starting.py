@@ -65,7 +65,24 @@ def test_a_started_daemon_answers_with_its_output_in_the_log(starter: Starter) -
     until(lambda: starter.log.read_text() == "listening\n")
 
 
-def test_what_a_start_makes_is_closed_to_others(starter: Starter) -> None:
+@pytest.mark.parametrize("umask", [0o000, 0o077, 0o277])
+def test_what_a_start_makes_is_closed_to_others_and_open_to_us(starter: Starter, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        _start_deep(starter)
+    finally:
+        os.umask(before)
+
+
+def test_a_log_that_was_open_to_others_is_closed(starter: Starter) -> None:
+    starter.home.mkdir()
+    starter.log.touch()
+    starter.log.chmod(0o644)
+    starter.start()
+    assert stat.S_IMODE(starter.log.stat().st_mode) == 0o600
+
+
+def _start_deep(starter: Starter) -> None:
     starter.env["MEMD_HOME"] = str(starter.home / "deep" / "er")
     deep = Starter(starter.env)
     deep.start()

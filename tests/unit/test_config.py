@@ -143,6 +143,10 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "not UTF-8": (b"save_cap = 1\n# \xff", "line 2"),
     "NUL": (b"\0" * 64, "line 1"),
     "nested too deeply": (b"a = " + b"[" * 100_000, "deeply"),
+    "a dotted key too deep": (b"x = 1\n" + b"a." * 5000 + b"a = 1", "line 2"),
+    "a table too deep": (b"[" + b"a." * 1000 + b"a]", "line 1"),
+    "an inline table too deep": (b"x = {" + b"a." * 1000 + b"a = 1}", "line 1"),
+    "a key twice that is long": (b"x = {" + b"k" * 9000 + b" = 1, " + b"k" * 9000 + b" = 2}", "(at line 1"),
     "a number too long": (b"save_cap = " + b"9" * 5000, "digits"),
 }
 
@@ -153,6 +157,7 @@ def test_what_does_not_parse_gives_defaults_and_no_imports(raw: bytes, where: st
     assert got == Config(claude_import=False, kimi_import=False, sound=False, findings=got.findings)
     assert len(got.findings) == 1
     assert where in got.findings[0]
+    assert len(got.findings[0]) < 300
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ def test_each_error_of_the_wire_has_its_code(error: type[errors.MemdError]) -> N
         (errors.NoAnswer("x"), 5),
         (errors.BadReply("x"), 5),
         (errors.OtherHome("x"), 5),
+        (errors.OtherOwner("x"), 5),
         (errors.BadPlace("x"), 5),
         (errors.SocketPathTooLong("/x", 200, 107), 5),
         (errors.MemdError("x", code=-32050, kind="a later kind"), 6),

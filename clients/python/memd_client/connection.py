@@ -55,7 +55,7 @@ READS = frozenset(
 class Connection:
     """Calls to one daemon, one at a time; not for two threads at once. A context manager.
 
-    It opens at the first call. `timeout` is in seconds for each call, None waits for ever; with
+    It opens at the first call. `timeout` is in seconds for each call, None waits while the daemon lives; with
     `autostart=False` (or `MEMD_NO_AUTOSTART=1`) a daemon that is not there is `Unavailable`.
     """
 

@@ -183,6 +183,12 @@ class OtherHome(Unavailable):
     kind = "other_home"
 
 
+class OtherOwner(Unavailable):
+    """Another user listens at the socket's path; nothing was sent."""
+
+    kind = "other_owner"
+
+
 class BadPlace(MemdError):
     """The environment names a place that cannot be used (SPEC 1)."""
 

@@ -41,7 +41,7 @@ def start(env: Mapping[str, str], path: str, command: Sequence[str] | None = Non
     try:
         make_private(home(env))
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        lock = os.open(start_lock_path(env), flags, 0o600)
+        lock = _open_private(start_lock_path(env), flags)
         try:
             return _start_in_turn(env, path, lock, command)
         finally:
@@ -58,6 +58,7 @@ def make_private(directory: str) -> None:
     make_private(os.path.dirname(directory))
     try:
         os.mkdir(directory, 0o700)
+        os.chmod(directory, 0o700)  # a umask may have taken more from it than it gives to others
     except FileExistsError:
         if not os.path.isdir(directory):
             raise
@@ -144,7 +145,7 @@ def _spawn(env: Mapping[str, str], command: Sequence[str]) -> None:
     The shell in between ends at once, so that the daemon belongs to init and never becomes a zombie of a
     long-lived client, which would look alive to whoever asks for its pid.
     """
-    log = os.open(log_path(env), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    log = _open_private(log_path(env), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
     try:
         trim_log(log)
         subprocess.run(
@@ -176,3 +177,10 @@ def _answer_by_systemd(env: Mapping[str, str], path: str) -> Wire | None:
         return None
     # A unit that was up stays as it is, also when its file has been removed under it.
     return _answer(path) or (_answer(path) if systemd.do(env, "restart", systemd.SOCKET) else None)
+
+
+def _open_private(path: str, flags: int) -> int:
+    """A descriptor of a file that is 0600, whatever the umask is and whoever made it before."""
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return descriptor

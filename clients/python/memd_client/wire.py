@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import time
 
 from memd_client.errors import (
     BadReply,
     ConnectionLost,
     InvalidParams,
+    MemdError,
     NoAnswer,
+    OtherOwner,
     TooLarge,
     Unavailable,
     from_reply,
@@ -30,6 +33,8 @@ MAX_REPLY = 8 * 1024 * 1024
 CHUNK = 64 * 1024
 DOOR_TIMEOUT = 30.0
 """Seconds to wait for a daemon whose queue of new connections is full."""
+LOOK = 30.0
+"""Seconds after which a call without a time limit looks whether the daemon is still alive."""
 POLL = 0.01
 """Seconds between two looks at something that gives no sign when it changes."""
 
@@ -66,7 +71,7 @@ class Wire:
         self._sock.close()
 
     def call(self, method: str, params: dict[str, Any], timeout: float | None) -> dict[str, Any]:
-        """The result of one request; `timeout` in seconds covers all of it, None waits for ever.
+        """The result of one request; `timeout` in seconds covers all of it, None waits while the daemon is alive.
 
         Raises the daemon's error as its class; `InvalidParams` or `TooLarge` for what cannot be sent; and
         `ConnectionLost`, `NoAnswer` or `BadReply`. SPEC 12.
@@ -103,7 +108,7 @@ class Wire:
         line = _encode(method, params, number)
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            self._wait_until(deadline)
+            self._wait_until(deadline, LOOK)
             self._send(line)
             return {} if number is None else self._reply(number, deadline)
         except BaseException as error:
@@ -111,7 +116,11 @@ class Wire:
             if isinstance(error, NotSent):
                 raise
             if isinstance(error, TimeoutError):
-                raise NoAnswer(f"{method}: no answer from {self.path} within {timeout} s") from None
+                how_long = f"within {timeout:g} s" if timeout is not None else f"and it answers nobody for {LOOK:g} s"
+                raise NoAnswer(
+                    f"{method}: no answer from {self.path} {how_long};"
+                    " memd may be stopped or stuck: see `memctl status`, or end its process"
+                ) from None
             if isinstance(error, OSError):
                 raise ConnectionLost(f"{method}: the connection to {self.path} broke: {error}") from error
             raise
@@ -128,7 +137,7 @@ class Wire:
     def _reply(self, number: int, deadline: float | None) -> dict[str, Any]:
         """The reply to request `number`; notifications are passed over. An error without an id is ours."""
         while True:
-            message = _decode(self._line(deadline))
+            message = _decode(self._line(deadline, looks=deadline is None))
             if "method" in message:
                 continue
             answered = message.get("id")
@@ -136,15 +145,20 @@ class Wire:
                 return message
             raise BadReply(f"an answer to request {answered!r:.80} came instead of one to {number}")
 
-    def _line(self, deadline: float | None) -> bytes:
-        """The next line without its end."""
+    def _line(self, deadline: float | None, *, looks: bool = False) -> bytes:
+        """The next line without its end; one that `looks` is not waited for once the daemon answers nobody."""
         seen = 0
         while (end := self._buffer.find(b"\n", seen)) < 0:
             seen = len(self._buffer)
             if seen > MAX_REPLY:
                 raise BadReply(f"a reply of more than {MAX_REPLY} bytes")
-            self._wait_until(deadline)
-            chunk = self._sock.recv(CHUNK)
+            self._wait_until(deadline, LOOK if looks else None)
+            try:
+                chunk = self._sock.recv(CHUNK)
+            except TimeoutError:
+                if looks and is_alive(self.path):
+                    continue
+                raise
             if not chunk:
                 raise ConnectionResetError("it closed before the answer")
             self._buffer += chunk
@@ -152,10 +166,13 @@ class Wire:
         del self._buffer[: end + 1]
         return line
 
-    def _wait_until(self, deadline: float | None) -> None:
-        """Bound the next socket operation. Raises TimeoutError when the time is already over."""
+    def _wait_until(self, deadline: float | None, else_s: float | None) -> None:
+        """Bound the next socket operation, by `else_s` seconds where there is no deadline.
+
+        Raises TimeoutError when the time is already over.
+        """
         if deadline is None:
-            self._sock.settimeout(None)
+            self._sock.settimeout(else_s)
             return
         left = deadline - time.monotonic()
         if left <= 0:
@@ -167,12 +184,12 @@ def knock(path: str) -> Wire:
     """A wire to whoever listens at `path`.
 
     Raises FileNotFoundError or ConnectionRefusedError when nobody does, `NoAnswer` when the queue before the
-    door stays full, and `Unavailable` for a socket this user cannot use.
+    door stays full, `OtherOwner` when another user listens, and `Unavailable` for a socket this user cannot use.
     """
     deadline = time.monotonic() + DOOR_TIMEOUT
     while time.monotonic() < deadline:
         try:
-            return Wire(_connected(path), path)
+            return Wire(_of_ours(_connected(path), path), path)
         except (FileNotFoundError, ConnectionRefusedError):
             raise
         except BlockingIOError:
@@ -180,6 +197,21 @@ def knock(path: str) -> Wire:
         except OSError as error:
             raise Unavailable(f"cannot connect to {path}: {error.strerror}") from error
     raise NoAnswer(f"memd at {path} let nobody in for {DOOR_TIMEOUT:g} s")
+
+
+def is_alive(path: str) -> bool:
+    """Whether a daemon at `path` answers a hello within `LOOK` seconds, with an error even."""
+    try:
+        wire = knock(path)
+        try:
+            wire.call("daemon.hello", {}, LOOK)
+        finally:
+            wire.close()
+    except MemdError as error:
+        return not isinstance(error, Unavailable)
+    except OSError:
+        return False
+    return True
 
 
 def _connected(path: str) -> socket.socket:
@@ -191,6 +223,32 @@ def _connected(path: str) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def _of_ours(sock: socket.socket, path: str) -> socket.socket:
+    """The socket, unless another user listens at its other end: what an agent learned is not told to strangers.
+
+    Root may: it listens for us where the system's own service manager does, and nothing is hidden from it anyway.
+    """
+    owner = _peer_uid(sock)
+    if owner in (os.geteuid(), 0, None):
+        return sock
+    sock.close()
+    raise OtherOwner(
+        f"{path} is served by another user (uid {owner}); nothing was sent."
+        " Set MEMD_SOCKET to a path in a directory of your own"
+    )
+
+
+def _peer_uid(sock: socket.socket) -> int | None:
+    """The uid that listens at the other end, as the kernel noted it; None where no system call tells."""
+    if sys.platform == "linux":
+        credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)  # pid, uid, gid
+    elif sys.platform == "darwin":
+        credentials = sock.getsockopt(0, socket.LOCAL_PEERCRED, 76)  # a version, the uid, groups
+    else:
+        return None
+    return int.from_bytes(credentials[4:8], sys.byteorder)
 
 
 def _encode(method: str, params: dict[str, Any], number: int | None) -> bytes:
