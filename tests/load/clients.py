@@ -173,7 +173,7 @@ def vanish(client: Client) -> None:
         with client.connected() as sock:
             sock.sendall(client.line() * client.chance.randrange(1, 4))
             client.report.done["vanished"] += 1
-        _pause(0.02)
+        _pause(0.1)
 
 
 def _pause(seconds: float) -> None:
