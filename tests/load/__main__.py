@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
 
 def run(seconds: float, clients: int, seed: int, *, memory: bool = True) -> Outcome:
-    """Load a daemon for `seconds`; what came of it. Without `memory` no look is waited for, and its size is not judged."""
+    """Load a daemon for `seconds`; what came of it. Without `memory` its size is not judged, no look waited for."""
     with running_daemon() as daemon:
         repos = _repositories(daemon)
         warm = _phase(daemon, repos, "warm", seconds / 4, clients, seed)
