@@ -35,8 +35,8 @@ Program = Literal["claude", "kimi"]
 
 PROGRAMS: tuple[Program, ...] = ("claude", "kimi")
 
-AT_ONCE = 256
-"""Notes in one commit: enough that their syncs are shared, few enough that other writes get a turn."""
+AT_ONCE = 64
+"""Notes in one commit: enough that their syncs are shared, few enough that another write waits tens of ms only."""
 CWDS_MAX = 32
 """Directories of one repository that sessions were started in and that its notes are looked for under."""
 GIVEN = "the given directory"
@@ -142,10 +142,8 @@ class Imports:
 
         Errors: whatever the store refuses; Refused (field `dir`).
         """
-        if store.scope is Scope.REPO:
-            self._remember(store, cwd)
         if directory is None:
-            look = await self._look(program, store)
+            look = await self._look(program, store, cwd)
             return await self._bring(program, store, look, anew=True, dry_run=dry_run)
         notes = await anyio.to_thread.run_sync(partial(_given, program, directory))
         report = await self._bring(program, store, Look(notes), anew=True, dry_run=dry_run, marks=False)
@@ -183,8 +181,8 @@ class Imports:
         while len(cwds) > CWDS_MAX:
             del cwds[next(iter(cwds))]
 
-    async def _look(self, program: Program, store: LiveStore) -> Look:
-        cwds = tuple(self._cwds.get(store.directory, ()))
+    async def _look(self, program: Program, store: LiveStore, *cwd: str) -> Look:
+        cwds = (*self._cwds.get(store.directory, ()), *cwd)
         look = self._look_for_claude if program == "claude" else self._look_for_kimi
         async with self._reading[program]:
             try:

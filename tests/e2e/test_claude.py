@@ -10,8 +10,9 @@ import pytest
 
 import memd_client
 from memd.journal import content_hash
-from support.claude_home import a_note, a_repo, counts, log, notes_of, rows, start, text, worktree
+from support.claude_home import a_note, a_repo, counts, log, notes_of, rows, start, text, transcript, worktree
 from support.daemon import Daemon, daemon_home, running_daemon
+from support.memctl_program import memctl
 from support.waiting import until
 
 WHERE = "notes in ~/.claude/projects/…/memory"
@@ -447,3 +448,59 @@ def test_many_notes_come_whole_and_at_once(shared: Daemon) -> None:
     os.utime(memory / "n7.md")
     assert counts(start(shared, repo)) == [f"300 {WHERE} · 0 imported · 0 updated · 0 stale"]
     assert shared.call("memory.log", cwd=repo)["total"] == records
+
+
+def test_the_log_tells_who_wrote(shared: Daemon) -> None:
+    repo = a_repo(shared)
+    (notes_of(shared, repo) / "by-claude.md").write_text(a_note("Claude's"))
+    (repo / ".kimi-code" / "memory").mkdir(parents=True)
+    (repo / ".kimi-code" / "memory" / "by-kimi.md").write_text(a_note("Kimi's"))
+    start(shared, repo)
+    assert memctl(shared.env, "import-kimi", cwd=repo).code == 0
+    assert memctl(shared.env, "save", "--type", "user", "--description", "By me", cwd=repo).code == 0
+    agent = {**shared.env, "MEMD_SESSION": "run-7"}
+    assert memctl(agent, "save", "--type", "user", "--description", "By an agent", cwd=repo).code == 0
+    (shared.store_of(repo) / "by-hand.md").write_text("# By hand\n")
+    shared.call("memory.reconcile", cwd=repo)
+    who = {}
+    for line in memctl(shared.env, "log", cwd=repo).out.splitlines():
+        _, writer, _, name, *_ = line.split("\t")
+        who[name] = writer
+    assert who == {
+        "by-claude": "claude",
+        "by-kimi": "kimi",
+        "by-me": "you",
+        "by-an-agent": "run-7",
+        "by-hand": "hand",
+    }
+
+
+def test_memctl_takes_an_ambiguous_directory_that_a_person_names(shared: Daemon) -> None:
+    repo = a_repo(shared)
+    memory = notes_of(shared, repo)
+    (memory / "tea.md").write_text(a_note("Tea at four"))
+    transcript(shared, repo, "/somewhere/else")
+    ran = memctl(shared.env, "import-claude", cwd=repo)
+    assert (
+        ran.out
+        == f"claude · 0 {WHERE} · 0 imported · 0 updated · 0 stale · 1 ambiguous\nambiguous\t{memory.parent.name}\n"
+    )
+    ran = memctl(shared.env, "import-claude", "--dir", str(memory), cwd=repo)
+    assert ran.out == "claude · 1 notes in the given directory · 1 imported · 0 updated · 0 stale\n"
+    assert log(shared, repo, "tea") == [("adopt", "claude")]
+    assert counts(start(shared, repo)) == [f"0 {WHERE} · 0 imported · 0 updated · 0 stale · 1 ambiguous"]
+
+
+def test_a_store_that_takes_nothing_keeps_no_session_from_starting(shared: Daemon) -> None:
+    repo = a_repo(shared)
+    for number in range(4):
+        shared.save(f"n{number}", "words", cwd=repo)
+    for number in range(4):
+        (shared.store_of(repo) / f"n{number}.md").rename(repo / f"n{number}.md")
+    (notes_of(shared, repo) / "tea.md").write_text(a_note("Tea at four"))
+    lines = start(shared, repo)
+    assert [line for line in lines if line.startswith("claude · the repo store: 4 notes are gone")]
+    for number in range(4):
+        (repo / f"n{number}.md").rename(shared.store_of(repo) / f"n{number}.md")
+    start(shared, repo)
+    assert "tea" in shared.names(cwd=repo)
