@@ -21,6 +21,10 @@ test-real: $(VENV)/.ready
 	for program in git vim nano emacs rsync tmux; do command -v $$program >/dev/null || missing=1; done; \
 	test -z "$$missing" || { apt-get update --quiet && DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet \
 		--no-install-recommends git vim nano emacs-nox rsync tmux; }
+	{ test -x /lib/systemd/systemd && command -v systemctl unshare nsenter setpriv pgrep && \
+	  test -e /usr/lib/systemd/user/dbus.socket && /usr/bin/python3 -m ensurepip --version; } >/dev/null || \
+	  { apt-get update --quiet && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet systemd dbus-user-session util-linux procps python3-venv; }
 	$(BIN)/python -m pytest tests/real
 
 lint: $(VENV)/.ready

@@ -20,9 +20,8 @@ def main() -> int:
     with daemon_home() as daemon:
         if options.what == "races":
             rounds = options.rounds or 200
-            for _ in range(rounds):
-                race(daemon, options.racers)
-            said = f"rounds={rounds} racers={options.racers} by_hand=2 daemons_each=1 left_over=0"
+            late = sum(race(daemon, options.racers) for _ in range(rounds))
+            said = f"rounds={rounds} racers={options.racers} by_hand=2 daemons_each=1 left_over=0 late={late}"
         else:
             rounds = options.rounds or 100
             cycles = Cycles(daemon, options.seed)

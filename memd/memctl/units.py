@@ -18,6 +18,7 @@ PASSED = ("MEMD_HOME", "MEMD_SOCKET", "MEMD_CONFIG", "XDG_DATA_HOME", "XDG_CONFI
 SANDBOX = ("PrivateUsers", "ProtectSystem", "ProtectHome", "ReadWritePaths")
 """What needs namespaces of the user's own, which some systems refuse."""
 
+_ACCEPTED = re.compile(r"""[^'"\\\x00-\x1f\x7f]+""")
 _PLAIN = re.compile(r"[A-Za-z0-9_./@+=:,-]+")
 
 
@@ -33,13 +34,18 @@ def service_unit(
 ) -> str:
     """The text of `memd.service`, which runs `command` and may write below `writable`, and nowhere else."""
     settings = {
-        "ExecStart": [":" + " ".join(map(_quoted, command))],  # the colon: a $ in a path is a $
+        "ExecStart": [":" + " ".join(map(_quoted, _startable(command)))],  # the colon: a $ in a path is a $
         "ReadWritePaths": list(map(_quoted, writable)),
         "Environment": [_quoted(f"{name}={env[name]}") for name in PASSED if _counts(env, name)],
     }
     if not sandboxed:
         settings |= {name: [] for name in SANDBOX}
     return _with(_template("memd.service"), settings)
+
+
+def _startable(command: Sequence[str]) -> list[str]:
+    """The command with a program that systemd takes: of no other it wants a name without quotes and backslashes."""
+    return list(command) if _ACCEPTED.fullmatch(command[0]) else ["/bin/sh", "-c", 'exec "$0" "$@"', *command]
 
 
 def is_ours(text: str) -> bool:

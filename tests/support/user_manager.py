@@ -81,7 +81,7 @@ class UserManager:
         """Make the namespaces and wait until the manager answers in them."""
         for name, line in {"passwd": f"{USER}:x:{UID}:{UID}::{HOME}:/bin/sh", "group": f"{USER}:x:{UID}:"}.items():
             (self.root / name).write_text(f"{Path('/etc', name).read_text().rstrip()}\n{line}\n")
-        manager = [*self.as_user, "SYSTEMD_LOG_TARGET=console", "/lib/systemd/systemd", "--user"]
+        manager = [*self.as_user, "/lib/systemd/systemd", "--user"]
         spaces = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child", "--propagation", "private"]
         inside = ["sh", "-c", INSIDE, "sh", str(self.root), self.group]
         with (self.root / "manager.log").open("wb") as log:

@@ -170,6 +170,22 @@ def test_a_write_is_never_retried(daemon: FakeDaemon, env: dict[str, str], reply
     assert daemon.methods == ["memory.save"] * 2
 
 
+def test_a_write_that_never_went_out_is_sent_to_the_next_daemon(
+    daemon: FakeDaemon, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with memd_client.connect(env) as memd:
+        memd.call("memory.list")
+        wire = memd._wire
+        assert wire is not None
+        daemon.hang_up()
+        until(lambda: not wire.is_usable())
+        # It ends between this look and the sending.
+        monkeypatch.setattr(wire, "is_usable", lambda: wire._sock.fileno() >= 0)
+        assert memd.call("memory.save", {"markdown": "x"}) == {"markdown": "x"}
+    assert daemon.methods == ["memory.list", "memory.save"]
+    assert daemon.connections == 2
+
+
 def cut_after(daemon: FakeDaemon, reply: bytes | None) -> Answer:
     """Send `reply` for the first request and break the connection; answer every other."""
     seen: list[object] = []

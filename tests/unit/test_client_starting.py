@@ -204,7 +204,7 @@ def test_whoever_has_the_lock_looks_again(starter: Starter, monkeypatch: pytest.
 
 
 def test_another_start_that_takes_too_long_is_said(starter: Starter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "WAIT", 0.05)
+    monkeypatch.setattr(starting, "TURN_WAIT", 0.05)
     starter.home.mkdir()
     with (starter.home / ".start.lock").open("a") as other:
         fcntl.flock(other, fcntl.LOCK_EX)

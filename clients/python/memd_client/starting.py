@@ -21,7 +21,9 @@ from memd_client.where import home, log_path, start_lock_path
 from memd_client.wire import POLL, Wire, knock
 
 WAIT = 3.0
-"""Seconds a started daemon may take to answer, and a client waits for another one that starts it."""
+"""Seconds a started daemon may take to answer."""
+TURN_WAIT = 2 * WAIT
+"""Seconds to wait for another client that starts it: as long as systemd and a daemon may take together."""
 
 LOG_LIMIT = 512 * 1024
 """A log longer than this is cut before a start, so that a run of the daemon has as much again under 1 MiB."""
@@ -120,7 +122,7 @@ def _wait_for_answer(path: str) -> Wire | None:
 
 def _answer_or_turn(path: str, lock: int) -> Wire | None:
     """A wire when somebody answers; None when nobody does and the start lock is ours."""
-    deadline = time.monotonic() + WAIT
+    deadline = time.monotonic() + TURN_WAIT
     while True:
         is_our_turn = _try_lock(lock)
         wire = _answer(path)
