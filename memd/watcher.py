@@ -252,7 +252,7 @@ def survey(directories: Iterable[Path]) -> Ground:
     ways: set[str] = set()
     by_path: dict[str, Path] = {}
     polled: dict[Path, str] = {}
-    mounts = list(mount_points())
+    mounts = list(mount_points(_MOUNTS))
     for directory in directories:
         ways.update(map(str, (directory, *directory.parents)))
         by_path[str(directory)] = by_path[os.path.realpath(directory)] = directory
@@ -301,7 +301,7 @@ def _traits(entry: "os.DirEntry[str]") -> tuple[str, int, int, int]:
     return (entry.name, status.st_ino, status.st_size, status.st_ctime_ns)
 
 
-def mount_points(table: str = _MOUNTS) -> Iterator[tuple[str, str]]:
+def mount_points(table: str) -> Iterator[tuple[str, str]]:
     """Every mount point and its file system's kind; none where there is no such table."""
     with suppress(OSError):
         for line in Path(table).read_text(errors="surrogateescape").splitlines():

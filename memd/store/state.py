@@ -25,6 +25,8 @@ LISTING = "MEMORY.md"
 USAGE = "usage.json"
 OBJECTS = "objects"
 LOCK = ".lock"
+SUSPENDED = ".suspended"
+"""The mark of a suspended store (SPEC 5, guard), so that a restart does not forget what it waits for."""
 
 T = TypeVar("T", bound=Encodes)
 
@@ -62,6 +64,7 @@ class State:
         self.blocked: dict[str, Blocked] = {}
         self.missing: dict[str, float] = {}
         self.suspended = False
+        self.is_marked = False
         self.scanned_ns = 0
         self.listing = Cached(disk, directory / LISTING, Listing.decode, Listing)
         self.usage = Cached(disk, directory / USAGE, Usage.decode, Usage.empty)

@@ -36,7 +36,7 @@ from memd.store.model import (
 from memd.store.plan import Plan, TooSoonError
 from memd.store.planning import lets_go, makes_store, nowhere, plan_request, suspended
 from memd.store.reserve import Reserve
-from memd.store.state import LISTING, LOCK, USAGE, State, read_entry, settled_stamp
+from memd.store.state import LISTING, LOCK, SUSPENDED, USAGE, State, read_entry, settled_stamp
 
 T = TypeVar("T")
 
@@ -140,7 +140,8 @@ class Store:
         self.loaded = False
         before = self.state
         state = State(self.disk, self.directory)
-        state.missing, state.suspended = before.missing, before.suspended
+        state.is_marked = self.disk.stat(self.directory / SUSPENDED) is not None
+        state.missing, state.suspended = before.missing, before.suspended or state.is_marked
         state.read_journal()
         changes = {change.name: change for change in state.load_notes()}
         self._untold.update({name: Change(name, None, None) for name in before.entries if name not in changes})

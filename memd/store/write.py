@@ -6,6 +6,7 @@ opening heals: a file that differs from its head, or a live head with neither fi
 """
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -15,7 +16,7 @@ from memd import journal
 from memd.fs import Disk, Staged, Staging
 from memd.store.model import Change
 from memd.store.plan import Plan
-from memd.store.state import USAGE, State
+from memd.store.state import SUSPENDED, USAGE, State
 
 
 class InterferenceError(Exception):
@@ -36,6 +37,7 @@ def carry_out(plan: Plan) -> list[Change]:
     """
     state, disk = plan.state, plan.state.disk
     known = plan.is_scanned()
+    mark_suspended(plan)
     if plan.records and not state.lines and not state.torn:
         tell_of_lost_journal(state)
     if plan.records and state.journal_stamp is None:
@@ -57,6 +59,23 @@ def carry_out(plan: Plan) -> list[Change]:
         state.appended(disk.append(state.journal, b"".join(lines)), plan.records, lines)
     take_over(plan, changes)
     return changes
+
+
+def mark_suspended(plan: Plan) -> None:
+    """Leave a mark in a suspended store, and take it away when it is none: a daemon that starts while half of the
+    notes are back has to know that the others are waited for. On a disk that takes no mark there is none.
+    """
+    state, disk = plan.state, plan.state.disk
+    if plan.suspended == state.is_marked:
+        return
+    mark = state.directory / SUSPENDED
+    with suppress(OSError):
+        if plan.suspended:
+            disk.append(mark, b"")
+        else:
+            disk.remove(mark)
+        disk.sync_dir(state.directory)
+        state.is_marked = plan.suspended
 
 
 def make_room(plan: Plan) -> None:

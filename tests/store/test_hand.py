@@ -338,6 +338,26 @@ def test_a_reconcile_tells_of_what_opening_took_in(kept: Kept) -> None:
     assert reconciled(again) == Reconciled(adopted=("new",))
 
 
+def test_a_restart_while_half_of_what_went_is_back_waits_for_the_rest(kept: Kept) -> None:
+    texts = {name: kept.file(name).read_bytes() for name in "abc"}
+    for name in "abc":
+        kept.file(name).unlink()
+    assert reconciled(kept).suspended
+    kept.file("a").write_bytes(texts["a"])
+    again = opened(kept.directory)
+    assert again.ops("b") == again.ops("c") == ["save"]
+    with pytest.raises(Suspended, match="2 notes are gone"):
+        again.do(save("new", "New."))
+    for name in "bc":
+        again.file(name).write_bytes(texts[name])
+    assert reconciled(again) == Reconciled()
+    assert not (kept.directory / ".suspended").exists()
+    again.file("c").unlink()
+    last = opened(kept.directory)
+    assert last.ops("c") == ["save", "forget/hand"], "one deletion made while nobody looked is believed"
+    check_invariants(kept.directory)
+
+
 class CutShortDisk(FastDisk):
     """A disk on which a file is emptied and written again while it is read."""
 
