@@ -103,15 +103,20 @@ class LiveSessions:
         await self._purge(is_forgotten)
 
     async def _purge(self, is_forgotten: Forgotten) -> None:
-        # No write of a state that was taken before may come after.
+        # No write of a state that was taken before may come after; a session may be read from its file meanwhile.
         async with self._writing:
-            for live in self._known.values():
-                live.state = purged(live.state, is_forgotten)
+            self._purge_known(is_forgotten)
             try:
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(self.files.purge, is_forgotten)
             except OSError as error:
                 raise failed(error) from error
+            finally:
+                self._purge_known(is_forgotten)
+
+    def _purge_known(self, is_forgotten: Forgotten) -> None:
+        for live in self._known.values():
+            live.state = purged(live.state, is_forgotten)
 
     async def _write(self, state: Session) -> None:
         try:

@@ -85,6 +85,7 @@ class LiveStore:
         self._tell = tell
         self.forgotten: set[str] = set()
         self._caught_up = False
+        self._letting_go = anyio.Lock()
         self._root = os.fspath(store.directory)
         self.entries: dict[str, Entry] = {}
         self.index = Snapshot.EMPTY
@@ -176,17 +177,22 @@ class LiveStore:
     async def let_go(self) -> None:
         """Have forgotten notes go from wherever else their text is kept.
 
-        What cannot be written now is tried again at the next write; a forget's receipt names it meanwhile.
+        Whoever comes while that is done waits until it is: the forget may be theirs. What cannot be written now, or
+        whose writer would wait no longer, is tried again at the next write; a forget's receipt names it meanwhile.
         """
         with suppress(MemdError):
             await self._catch_up()
-        if self.keepers is None or not self.forgotten:
+        if self.keepers is None or not (self.forgotten or self._letting_go.locked()):
             return
-        names, self.forgotten = self.forgotten, set()
-        try:
-            await self.keepers.forget(self, names)
-        except MemdError:
-            self.forgotten |= names
+        async with self._letting_go:
+            names, self.forgotten = self.forgotten, set()
+            try:
+                if names:
+                    await self.keepers.forget(self, names)
+            except BaseException as error:
+                self.forgotten |= names
+                if not isinstance(error, MemdError):
+                    raise
 
     def keeps(self, name: str) -> bool:
         """Whether the journal holds a note, whatever stands in its file's place."""
