@@ -6,10 +6,14 @@ One store with everything a journal can hold; its journal is cut at every byte, 
 and it is harmed as disks, editors and sync tools do. Each harmed store is opened, looked at, written to and opened
 again. Then: no file and no object has changed but those that only records after a cut named; a harm is told by
 `verify`, or what followed the last whole record is set aside, bytes kept; what is appended chains; the texts stand.
-`--every N` takes each N-th byte. Exit 1 at the first store that is not as promised.
+usage.json and MEMORY.md are cut and flipped likewise: what does not read is refused and left as it is, never read as
+empty and written over; a rebuild keeps a usage.json that does not parse and counts anew, and every note has its row.
+`--every N` takes each N-th byte. Exit 1 when a store is not as promised.
 """
 
 import argparse
+import json
+import re
 import shutil
 import sys
 import tempfile
@@ -18,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memd import journal
+from memd.errors import MemdError
 from memd.store import Adopt, Arrival, Author, Rebuild, Rebuilt, Reconcile, Rename, Restore, Saved
 from support.stores import ME, Kept, forget, opened, save, standing
 
@@ -26,6 +31,10 @@ MASKS = (0x01, 0x02, 0x20, 0x80, 0xFF)
 JOURNAL = "ops.jsonl"
 MEMORY = Path("/dev/shm")
 """A file system in memory, where the machine has one: a sweep is about order and makes many small files."""
+
+
+LISTS = re.compile(r"- \[.*?\]\(([^/]+?)\.md\)")
+"""A line that lists a note; of several links the first counts."""
 
 
 class Harm(NamedTuple):
@@ -190,9 +199,65 @@ class Judge:
         assert rebuilt.broken_line == before.broken_line
 
 
+class OwnJudge:
+    """The store of a `Judge`, its usage.json or MEMORY.md harmed."""
+
+    def __init__(self, judge: Judge, file: str) -> None:
+        self.judge_, self.file = judge, file
+        self.raw = (judge.made / file).read_bytes()
+        self.directory = judge.directory
+
+    def judge(self, harm: Harm) -> None:
+        """Hold a store with this file against what was promised. Errors: AssertionError."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+        shutil.copytree(self.judge_.made, self.directory)
+        path = self.directory / self.file
+        path.write_bytes(harm.raw)
+        kept = opened(self.directory)
+        opening = path.read_bytes()
+        [outcome] = kept.commit(save("afterwards", "It goes on."))
+        if isinstance(outcome, MemdError):
+            assert outcome.kind == "unreadable", outcome.kind
+            assert path.read_bytes() == harm.raw, "what does not read is left as it is"
+            assert {finding.file for finding in kept.store.check()} == {self.file}, "and told"
+            assert standing(self.directory) == standing(self.judge_.made)
+            if self.file == "MEMORY.md":
+                return
+            kept.do(Rebuild())
+            assert (self.directory / "usage.bad.1").read_bytes() == harm.raw
+            assert json.loads(path.read_bytes())["notes"] == json.loads(self.raw)["notes"]
+            return
+        assert {name: raw for name, raw in standing(self.directory).items() if name != "afterwards"} == standing(
+            self.judge_.made
+        )
+        if self.file == "MEMORY.md":
+            self.judge_lines(opening)
+
+    def judge_lines(self, opening: bytes) -> None:
+        """Every note has one line that lists it, and every line that lists none is there."""
+        now = (self.directory / self.file).read_bytes().decode("utf-8-sig").split("\n")
+        listed = [row[1] for row in map(LISTS.match, now) if row is not None]
+        assert sorted(listed) == sorted(standing(self.directory)), "one line lists a note"
+        others = [line for line in opening.decode("utf-8-sig").split("\n") if LISTS.match(line) is None]
+        assert [line for line in others if line not in now] == [], "a person's line is gone"
+
+
 def harms(raw: bytes, every: int = 1) -> Iterator[Harm]:
     """Every harm there is, accidents first."""
     yield from accidents(raw)
+    yield from cuts(raw, every)
+    yield from flips(raw, every)
+
+
+def own_harms(raw: bytes, every: int = 1) -> Iterator[Harm]:
+    """The same for a file that is no journal; what an editor might save in its place."""
+    yield Harm("nothing", b"")
+    yield Harm("NULs", bytes(len(raw)))
+    yield Harm("garbage", b"\xff\xfe\x00garbage")
+    yield Harm("CRLF", raw.replace(b"\n", b"\r\n"))
+    yield Harm("a BOM", b"\xef\xbb\xbf" + raw)
+    yield Harm("twice", raw + raw)
+    yield Harm("another file", b"[1, 2]\n")
     yield from cuts(raw, every)
     yield from flips(raw, every)
 
@@ -203,25 +268,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--every", type=int, default=1, help="take each N-th byte")
     options = parser.parse_args(arguments)
     room = Path(tempfile.mkdtemp(prefix="memd-journals-", dir=MEMORY if MEMORY.is_dir() else None))
-    counts: dict[str, int] = {}
-    bad = []
     try:
         judge = Judge(room)
-        for harm in harms(judge.raw, options.every):
-            kind = harm.name.split()[0] if harm.name.startswith(("cut", "byte")) else "other"
-            counts[kind] = counts.get(kind, 0) + 1
-            try:
-                judge.judge(harm)
-            except AssertionError as error:
-                bad.append(harm.name)
-                sys.stdout.write(f"bad: {harm.name}: {str(error).splitlines()[0]}\n")
+        swept = [sweep(JOURNAL, judge, harms(judge.raw, options.every))]
+        for file in ("usage.json", "MEMORY.md"):
+            own = OwnJudge(judge, file)
+            swept.append(sweep(file, own, own_harms(own.raw, options.every)))
     finally:
         shutil.rmtree(room)
-    sys.stdout.write(
-        f"journals: {len(judge.raw)} bytes; cuts {counts.get('cut', 0)}, flips {counts.get('byte', 0)}, "
-        f"accidents {counts.get('other', 0)}; bad {len(bad)}\n"
-    )
-    return 1 if bad or not counts else 0
+    return 0 if all(swept) else 1
+
+
+def sweep(file: str, judge: "Judge | OwnJudge", every: Iterator[Harm]) -> bool:
+    """Judge every harm and tell how many there were; whether there were some, and none bad."""
+    counts = dict.fromkeys(("cuts", "flips", "accidents"), 0)
+    bad = 0
+    for harm in every:
+        kind = {"cut": "cuts", "byte": "flips"}.get(harm.name.split()[0], "accidents")
+        counts[kind] += 1
+        try:
+            judge.judge(harm)
+        except AssertionError as error:
+            bad += 1
+            sys.stdout.write(f"bad: {file}, {harm.name}: {str(error).splitlines()[0]}\n")
+    told = ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
+    sys.stdout.write(f"{file}: {len(judge.raw)} bytes; {told}; bad {bad}\n")
+    return bad == 0 and all(counts.values())
 
 
 if __name__ == "__main__":

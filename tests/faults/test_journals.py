@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from memd import journal
-from memd.store import state, sweep, write
+from memd.store import cached, state, sweep, write
 
-from .journals import MEMORY, Harm, Judge, accidents, cuts, flips
+from .journals import MEMORY, Harm, Judge, OwnJudge, accidents, cuts, flips, own_harms
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,19 @@ def test_a_flip_in_every_record(judge: Judge) -> None:
         judge.judge(harm)
 
 
+@pytest.mark.parametrize("file", ["usage.json", "MEMORY.md"])
+def test_counts_and_index_harmed_likewise(judge: Judge, file: str) -> None:
+    own = OwnJudge(judge, file)
+    for harm in own_harms(own.raw, 23):
+        own.judge(harm)
+
+
+def test_a_corrupt_file_that_is_read_as_empty_is_told(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = OwnJudge(judge, "usage.json")
+    monkeypatch.setattr(cached.Cached, "get", lambda of: of.empty())
+    assert told(own, own_harms(own.raw, 23))
+
+
 def test_every_flip_of_every_byte_is_told(judge: Judge) -> None:
     for at, byte in enumerate(judge.raw):
         for mask in (0x01, 0x20, 0xFF):
@@ -52,7 +65,7 @@ def test_every_flip_of_every_byte_is_told(judge: Judge) -> None:
             assert replay.broken_line is not None or replay.torn_bytes, f"byte {at} ^ {mask:#x}"
 
 
-def told(judge: Judge, harms: Iterator[Harm]) -> bool:
+def told(judge: Judge | OwnJudge, harms: Iterator[Harm]) -> bool:
     """Whether a store that breaks a promise is told of."""
     for harm in harms:
         try:
