@@ -52,6 +52,7 @@ COMMANDS = {
     "rebuild": "bring back every note the journal holds",
     "reconcile": "take in what was edited, added or deleted by hand",
     "completion": "the completion of bash, zsh or fish",
+    "browse": "look through the notes on the whole screen",
     "doctor": "look at everything and say what is wrong and what mends it",
     "status": "how the daemon is",
     "start": "start the daemon, if none answers",

@@ -31,6 +31,16 @@ _IN_TEXT: dict[int, str | None] = {**_STRIPPED, 0x09: "\t", 0x0A: "\n"}
 _IN_JSON = {point: f"\\u{point:04x}" for point in _STRIPPED if point != 0x0A}
 
 
+def safe_line(text: str) -> str:
+    """A text as one line that a terminal may get: no control and no bidi-override character in it."""
+    return text.translate(_IN_LINE)
+
+
+def safe_text(text: str) -> str:
+    """A text of several lines that a terminal may get."""
+    return text.translate(_IN_TEXT)
+
+
 def text_of(cell: Cell) -> str:
     """The text of a cell."""
     return cell if isinstance(cell, str) else cell[0]
