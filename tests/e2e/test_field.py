@@ -2,17 +2,25 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import anyio
 import pytest
 import yaml
 
 import memd_client
+from memd import daemon as daemons
+from memd.config import Config
+from memd.lifetime import lifetime
+from memd.server import listen
 from support.claude_home import a_note, a_repo, counts, notes_of, start, transcript, worktree
-from support.daemon import Daemon
+from support.daemon import Daemon, daemon_home
 from support.waiting import until
 
+LINUX = sys.platform == "linux"
 CLEAN = Path(__file__).parents[1] / "data" / "clean_notes.jsonl"
 
 # Row 13: what is written, what is asked.
@@ -251,3 +259,62 @@ def test_row_18_a_finding_blocks_no_other_note(daemon: Daemon) -> None:
     assert sorted(daemon.found("words")) == ["binary", "fine", "secret"]
     assert daemon.names() == ["binary", "fine", "nul", "secret"]
     daemon.save("another", "words")
+
+
+def test_row_19_a_daemon_that_lost_its_lock_runs_on_no_more() -> None:
+    with daemon_home() as owner:
+        path = owner.socket
+
+        async def serve() -> None:
+            with lifetime(owner.home) as lease, listen(path) as listener, anyio.fail_after(20):
+                (owner.home / ".daemon.lock").unlink()
+                with lifetime(owner.home) as another:  # as a second daemon would have it now
+                    assert another.is_held()
+                    assert not lease.is_held()
+                    await daemons.run(owner.home, Config(), listener, heeds_signals=False, look_s=0.01, lease=lease)
+
+        anyio.run(serve)
+        assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {},
+        {"XDG_RUNTIME_DIR": ""},
+        {"XDG_RUNTIME_DIR": "run/user"},
+        {"XDG_RUNTIME_DIR": "{root}/mine"},
+        {"XDG_RUNTIME_DIR": "{root}/mine/"},
+        {"XDG_RUNTIME_DIR": "{root}/loose"},
+        {"MEMD_SOCKET": "{root}/here.sock"},
+        {"MEMD_SOCKET": "~/there.sock"},
+        {"MEMD_HOME": "{root}/home"},
+        {"MEMD_HOME": "{root}/home", "XDG_RUNTIME_DIR": "{root}/mine"},
+        {"XDG_DATA_HOME": "relative"},
+    ],
+)
+def test_row_19_the_client_looks_where_the_daemon_listens(env: dict[str, str]) -> None:
+    with daemon_home() as daemon:
+        del daemon.env["MEMD_HOME"]
+        (daemon.root / "mine").mkdir(mode=0o700)
+        (daemon.root / "loose").mkdir()
+        (daemon.root / "loose").chmod(0o755)
+        daemon.env |= {name: value.format(root=daemon.root) for name, value in env.items()}
+        daemon.start()  # which waits until a client finds it
+        assert f" at {daemon.socket}\n" in daemon.log
+
+
+def test_row_19_a_path_too_long_for_a_socket_is_said_by_both_and_nothing_is_made() -> None:
+    with daemon_home() as daemon:
+        daemon.env["MEMD_HOME"] = str(daemon.root / ("h" * 110))
+        path = f"{daemon.env['MEMD_HOME']}/run/memd.sock"
+        with pytest.raises(memd_client.SocketPathTooLong) as caught:
+            memd_client.connect(daemon.env)
+        done = subprocess.run(daemon.command, env=daemon.env, capture_output=True, text=True, timeout=20, check=False)
+        assert done.returncode == 2
+        for said in (caught.value.message, done.stderr):
+            assert all(word in said for word in (path, str(len(path)), "107" if LINUX else "103", "MEMD_SOCKET"))
+        assert not (daemon.root / ("h" * 110)).exists()
+        daemon.env["MEMD_SOCKET"] = str(daemon.root / "short.sock")
+        daemon.start()
+        assert daemon.names() == []

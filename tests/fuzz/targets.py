@@ -308,7 +308,7 @@ TARGETS = {
             b"-----BEGIN RSA PRIVATE KEY-----\nMIIabc0123456789abcdefghijkl\n-----END RSA PRIVATE KEY-----\n",
             b"https://user:pa55word@host/ AKIAIOSFODNN7EXAMPLE glpat-0123456789abcdefghij ",
             b"eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.SflKxwRJSMeKKF2QT4fw",
-            "面关 gen-itgc后 배포를 ＡＰＩ café 2.8.3 snake_case か゛".encode(),
+            "面关 gen-itgc后 배포를 ＡＰＩ café 2.8.3 snake_case か".encode(),
         ),
         words=(
             b"sk-",
