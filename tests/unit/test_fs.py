@@ -356,3 +356,21 @@ def test_a_lock_that_is_no_file_is_an_error(tmp_path: Path, make: Callable[[Path
     make(tmp_path / ".lock")
     with pytest.raises(OSError, match="lock"), Disk().locked(tmp_path / ".lock", 1.0):
         pass
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_what_is_made_is_ours_alone_whatever_the_umask_is(tmp_path: Path, umask: int) -> None:
+    disk = Disk()
+    before = os.umask(umask)
+    try:
+        disk.make_dirs(tmp_path / "a" / "b")
+        staged = disk.stage(tmp_path / "a", b"words").path
+        disk.append(tmp_path / "a" / "journal", b"words")
+        with disk.locked(tmp_path / "a" / ".lock", 0):
+            pass
+    finally:
+        os.umask(before)
+    made = [staged, *(tmp_path / "a").rglob("*")]
+    assert len(made) == 5
+    assert {path.stat().st_mode & 0o777 for path in made} == {0o600, 0o700}
+    assert {path.stat().st_mode & 0o777 for path in made if path.is_file()} == {0o600}
