@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.strip import Strip
 from textual.widgets import Static
 
 from memd.memctl.curator.app import Curator, NoteList, Question
@@ -201,7 +202,7 @@ def test_the_history_of_a_note(daemon: Daemon) -> None:
     browsing(daemon, act)
 
 
-def test_five_thousand_notes_are_drawn_a_screen_at_a_time(daemon: Daemon) -> None:
+def test_five_thousand_notes_are_drawn_a_screen_at_a_time(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     daemon.save("first", "text")
     for number in range(5_000):
         (daemon.store / f"note-{number:04}.md").write_text(f"hook {number}\n")
@@ -212,7 +213,12 @@ def test_five_thousand_notes_are_drawn_a_screen_at_a_time(daemon: Daemon) -> Non
         lines: list[int] = []
         notes = seat.app.query_one(NoteList)
         draw = notes.render_line
-        notes.render_line = lambda y: (lines.append(y), draw(y))[1]  # type: ignore[method-assign]
+
+        def drawing(y: int) -> Strip:
+            lines.append(y)
+            return draw(y)
+
+        monkeypatch.setattr(notes, "render_line", drawing)
         await seat.press("end")
         await seat.sees(lambda: seat.app.state.chosen == ("repo", "note-4999"))
         await seat.sees(lambda: any("note-4999" in line for line in seat.drawn))
