@@ -316,7 +316,7 @@ class Heads:
 
     def __init__(self) -> None:
         self._lives: dict[str, _Life] = {}
-        # Every hash ever named, and how many live notes have it among their versions.
+        # Of every hash that a note ever had, how many live notes have it among their versions.
         self._holders: dict[str, int] = {}
         self._ended: set[str] = set()
         self._sessions: dict[str, int] = {}
@@ -325,8 +325,6 @@ class Heads:
 
     def apply(self, record: Record) -> None:
         """Take in the next record of the journal."""
-        if self._held(record.hash) is None:
-            self._hold(record.hash, 0)
         if record.op == READ:
             self._count_read(record)
         elif record.op in HEAD_OPS and _NAME.fullmatch(record.name) and _HASH.fullmatch(record.hash):
@@ -418,10 +416,6 @@ class Heads:
     def held(self, hash: str) -> bool:  # noqa: A002 - the record's own word
         """Whether any live note has `hash` among its versions."""
         return (self._held(hash) or 0) > 0
-
-    def named(self, hash: str) -> bool:  # noqa: A002 - the record's own word
-        """Whether any record ever named `hash`, forgotten or not."""
-        return self._held(hash) is not None
 
     def ended(self, hash: str) -> bool:  # noqa: A002 - the record's own word
         """Whether a note that was forgotten had `hash` among its versions."""

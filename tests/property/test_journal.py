@@ -130,6 +130,16 @@ def begun(records: list[Record]) -> list[Record]:
     return records[start:]
 
 
+def over(records: list[Record]) -> set[str]:
+    """The hashes of lives that a forget has ended, and those that forgets name."""
+    found: set[str] = set()
+    for at, record in enumerate(records):
+        if record.op == FORGET:
+            mine = life_of(records[:at], record.name)
+            found |= {record.hash, *(each.hash for each in mine if each.op not in {READ, FORGET})}
+    return found
+
+
 def assert_sums_up(heads: Heads, records: list[Record]) -> None:
     names = {record.name for record in records if record.name in {"a", "b", "c"}}
     versions = {}
@@ -150,7 +160,7 @@ def assert_sums_up(heads: Heads, records: list[Record]) -> None:
     assert {name for name in heads.live() if name in {"a", "b", "c"}} == {name for name in names if versions[name]}
     assert heads.live_count == len(list(heads.live()))
     for version in HASHES:
-        assert heads.named(version) == any(record.hash == version for record in records)
+        assert heads.ended(version) == (version in over([each for each in records if heads.head(each.name)]))
     for session in ("s", "t"):
         mine = [record for record in records if record.session == session and record.op == SAVE]
         assert heads.session_saves(session) == sum(heads.head(record.name) is not None for record in mine)

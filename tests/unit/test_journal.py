@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memd import journal
-from memd.journal import Heads, Planned, Record, content_hash, encode, last_record, replay, seal
+from memd.journal import Heads, Planned, Record, content_hash, encode, is_cut_short, last_record, replay, seal
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "journal.json").read_text("utf-8"))
 MADE = [case for case in CASES if "made_from" in case]
@@ -273,9 +273,9 @@ def test_nothing_is_known_of_a_name_that_was_never_recorded() -> None:
     assert heads.head("n") is None
     assert (heads.is_live("n"), heads.is_forgotten("n"), heads.versions("n")) == (False, False, ())
     assert (heads.saves("n"), heads.reads("n"), heads.first_op("n"), heads.last_used("n")) == (0, 0, None, None)
-    assert heads.named(HASHES[0])
-    assert heads.named(HASHES[1])
-    assert not heads.named(HASHES[2])
+    assert not heads.held(HASHES[0])
+    assert not heads.ended(HASHES[0])
+    assert not heads.ended(HASHES[1])
 
 
 def test_reads_and_unknown_operations_leave_the_head() -> None:
@@ -296,6 +296,35 @@ def test_live_names_keep_the_order_of_their_first_record() -> None:
     assert list(heads.live()) == ["c", "b"]
 
 
+def test_a_name_that_begins_again_comes_last() -> None:
+    heads = heads_of(record("save", "a"), record("save", "b"), record("forget", "a"), record("save", "a"))
+    assert list(heads.live()) == ["b", "a"]
+    plan = Planned(heads)
+    for each in (record("save", "c"), record("save", "b"), record("forget", "b"), record("adopt", "b")):
+        plan.apply(each)
+    assert list(plan.live()) == ["a", "c", "b"]
+    assert list(heads.live()) == ["b", "a"]
+
+
+def test_versions_of_a_life_that_is_over_are_known_for_such() -> None:
+    heads = heads_of(record("save", "a", 0), record("edit", "a", 1), record("read", "a", 2), record("save", "b", 3))
+    assert [heads.ended(version) for version in HASHES[:4]] == [False] * 4
+    plan = Planned(heads)
+    plan.apply(record("forget", "a", 1))
+    assert [plan.ended(version) for version in HASHES[:4]] == [True, True, False, False]
+    assert not heads.ended(HASHES[0])
+    heads.apply(record("forget", "c", 4))
+    assert heads.ended(HASHES[4]), "a forget names what goes, whatever is known of the note"
+
+
+def test_only_the_beginning_of_one_record_was_cut_short() -> None:
+    line = encode(seal(record("save"), ""))
+    assert all(is_cut_short(line[:cut]) for cut in range(1, len(line)))
+    assert [
+        is_cut_short(tail) for tail in (b"", line, b"\n", bytes(9), b'{"by":', b"\xef\xbb\xbf{", line + b"{")
+    ] == [False] * 7
+
+
 def test_an_object_is_shared_while_another_live_note_has_it() -> None:
     heads = heads_of(record("save", "a", 0), record("save", "a", 1), record("adopt", "b", 0))
     assert heads.shared(HASHES[0], besides="a")
@@ -309,12 +338,12 @@ def test_an_object_is_shared_while_another_live_note_has_it() -> None:
     heads.apply(record("forget", "a"))
     assert not heads.held(HASHES[0])
     assert not heads.shared(HASHES[0], besides="b")
-    assert heads.named(HASHES[0])
+    assert heads.ended(HASHES[0])
 
 
 def test_a_hash_and_a_name_that_nobody_knows() -> None:
     heads = heads_of(record("save", "a", 0))
-    assert (heads.held(HASHES[7]), heads.named(HASHES[7]), heads.shared(HASHES[7], besides="a")) == (False,) * 3
+    assert (heads.held(HASHES[7]), heads.ended(HASHES[7]), heads.shared(HASHES[7], besides="a")) == (False,) * 3
     assert heads.shared(HASHES[0], besides="nobody")
 
 
@@ -351,7 +380,7 @@ def test_a_plan_leaves_its_base_alone() -> None:
     assert (base.live_count, base.forgotten_count, base.session_saves("s")) == (3, 0, 1)
     assert base.versions("a") == (HASHES[0],)
     assert base.head("d") is None
-    assert (base.reads("c"), base.named(HASHES[3]), base.shared(HASHES[1], besides="b")) == (0, False, False)
+    assert (base.reads("c"), base.ended(HASHES[3]), base.shared(HASHES[1], besides="b")) == (0, False, False)
 
 
 def test_a_plan_goes_on_with_the_lives_of_its_base() -> None:
