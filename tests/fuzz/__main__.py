@@ -100,7 +100,10 @@ def fuzz(name: str, plant: str, place: Path, inputs: Iterable[bytes], *, seconds
         command, cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=seconds + HUNG_S, check=False
     )
     broken = next(iter([*place.glob("crash-*"), *place.glob("oom-*")]), None)
-    executions = _number(r"number_of_executed_units: (\d+)", done.stderr)
+    counted = place / "executions"
+    executions = (
+        int(counted.read_text()) if counted.exists() else _number(r"number_of_executed_units: (\d+)", done.stderr)
+    )
     if done.returncode != 0 and broken is None:
         raise RuntimeError(f"the fuzzer ended with {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     return Run(

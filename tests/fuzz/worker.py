@@ -44,7 +44,11 @@ def main(name: str, number: str, directory: str, options: list[str]) -> None:
         laws = importlib.import_module("tests.fuzz.laws")
     law = getattr(laws, target.law)
 
+    executions = 0
+
     def check(data: bytes) -> None:
+        nonlocal executions
+        executions += 1
         began = time.process_time()
         try:
             law(data)
@@ -52,6 +56,7 @@ def main(name: str, number: str, directory: str, options: list[str]) -> None:
         except BaseException:
             # Kept here: on a busy machine libFuzzer's own alarm may end it before it has written anything down.
             (Path(directory) / "crash-kept").write_bytes(data)
+            (Path(directory) / "executions").write_text(str(executions))
             raise
 
     logging.disable()  # an incident is what a verb that fails is for
