@@ -32,7 +32,7 @@ from support.waiting import until  # noqa: E402
 GROWTH = 1.15
 """How many times its memory after the warming up the daemon may have at the end, and `SLACK_KB` more."""
 SLACK_KB = 8 * 1024
-LOOKED_S = 1.0
+LOOKED_S = 5.0
 """Seconds after the minute's look when what it gives back is gone."""
 PROCESSES = 4
 REPOS = 4
