@@ -44,7 +44,7 @@ COUNT_WAIT_S = 1.0
 """How long a read waits to be counted, and a store for its lock when it is opened."""
 READER_WAIT_S = 0.1
 """How long a reader waits for what changed behind memd's back to be taken in."""
-SLICE_S = 0.06
+SLICE_S = 0.04
 """How long taking a slice in should take: whoever waits for the lock waits about that long."""
 SLICES = (16, 256)
 """The fewest and the most notes of a slice."""
