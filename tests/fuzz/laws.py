@@ -382,7 +382,8 @@ def _add_up(heads: journal.Heads, applied: list[journal.Record]) -> None:
             assert re.fullmatch(r"[0-9a-f]{64}", journal.hex_of(version))
         assert "/" not in name
     for record in applied:
-        if record.op in journal.HEAD_OPS and heads.head(record.name) and journal.parse_hash(record.hash) == record.hash:
+        is_head = record.op in journal.HEAD_OPS and heads.head(record.name) is not None
+        if is_head and journal.parse_hash(record.hash) == record.hash:
             assert heads.held(record.hash) or heads.ended(record.hash)
 
 
