@@ -161,9 +161,7 @@ def starts(cwds: Iterable[str]) -> Iterator[Path]:
 def is_within(repo: Path, trees: Iterable[Path], cwd: str) -> bool:
     """Whether a directory that a transcript names is in the repository; one that is gone, if a worktree of it was."""
     path = Path(cwd)
-    return paths.lies_in(repo, path) or (
-        not os.path.lexists(cwd) and any(path.is_relative_to(tree) for tree in trees)
-    )
+    return paths.lies_in(repo, path) or any(path.is_relative_to(tree) and not os.path.lexists(tree) for tree in trees)
 
 
 def beginning(path: Path) -> bytes:

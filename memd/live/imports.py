@@ -207,6 +207,7 @@ class Imports:
     def _look_for_kimi(self, scope: Scope, repo: Path | None, cwds: Sequence[str]) -> Look:
         everywhere = kimi.everywhere(claude.user_home())
         own = () if repo is None else kimi.places(repo, _still_of(repo, cwds))
+        own = tuple(directory for directory in own if directory not in everywhere)
         directories = tuple(self._foreign(own if scope is Scope.REPO else everywhere))
         notes = self._readers["kimi"].read(directories)
         return Look(notes, (), directories, partial(names_in, (*own, *everywhere)))

@@ -54,6 +54,12 @@ def test_outside_a_repository_they_are_in_the_directory_itself(daemon: Daemon) -
     assert daemon.call("memory.import_kimi", cwd=plain)["imported"] == ["tea"]
 
 
+def test_in_the_persons_home_they_are_for_everywhere_alone(daemon: Daemon) -> None:
+    (kimi_of(daemon.user) / "tabs.md").write_text(a_note("Tabs, not spaces"))
+    assert daemon.call("memory.import_kimi", cwd=daemon.user)["imported"] == ["tabs"]
+    assert [row["scope"] for row in daemon.call("memory.list", cwd=daemon.user)["notes"]] == ["global"]
+
+
 @pytest.mark.parametrize("link", [".kimi-code", ".kimi-code/memory", ".kimi-code/memory/tea.md"])
 def test_no_part_of_the_way_may_be_a_symlink(daemon: Daemon, link: str) -> None:
     (kimi_of(daemon.root / "elsewhere") / "tea.md").write_text(a_note("Tea at four"))

@@ -6,7 +6,7 @@ import pytest
 
 from memd import note
 from memd.journal import content_hash
-from memd.store import Adopt, Arrival, Author, Bring, Brought, Sourced
+from memd.store import Adopt, Arrival, Author, Bring, Brought, Rename, Sourced
 from support.stores import Kept, check_invariants, forget, opened, records, rows, standing
 
 
@@ -86,6 +86,13 @@ def test_what_was_forgotten_stays_so_whoever_wrote_it(kept: Kept) -> None:
     kept.do(forget("alpha"))
     assert bring(kept, there("alpha", "Theirs")).forgotten == ("alpha",)
     assert bring(kept, there("alpha", "Theirs"), anew=True).adopted == {"alpha": "alpha"}
+
+
+def test_a_note_that_went_on_elsewhere_leaves_its_name_free(kept: Kept) -> None:
+    kept.do(Rename("alpha", "gamma", Author(by="rename")))
+    assert bring(kept, there("alpha", "Theirs")).adopted == {"alpha": "alpha"}
+    kept.do(Rename("alpha", "delta", Author(by="rename")))
+    assert bring(kept, there("alpha", "Theirs")).forgotten == ("alpha",)
 
 
 def test_a_note_whose_file_just_went_is_not_written_again(kept: Kept) -> None:

@@ -72,6 +72,24 @@ def test_five_transcripts_are_read_and_64_kib_of_each(tmp_path: Path) -> None:
     assert memory in where.places(repo, ()).directories
 
 
+def test_a_worktree_that_is_gone_was_the_repositorys(tmp_path: Path) -> None:
+    repo, tree = tmp_path / "repo", tmp_path / "tree"
+    (repo / ".git" / "worktrees" / "tree").mkdir(parents=True)
+    slug = claude.slugs(str(tree))[0]
+    memory = tmp_path / "home" / "projects" / slug / "memory"
+    memory.mkdir(parents=True)
+    (memory / "tea.md").write_text("# Tea\n")
+    (memory.parent / "one.jsonl").write_bytes(lines({"cwd": str(tree / "src")}))
+    where = Claude(tmp_path / "home")
+    assert where.places(repo, ()).directories == tuple(
+        tmp_path / "home" / "projects" / name / "memory" for name in claude.slugs(str(repo))
+    )
+    (repo / ".git" / "worktrees" / "tree" / "gitdir").write_text(f"{tree}/.git\n")
+    assert memory in where.places(repo, ()).directories
+    tree.mkdir()  # somebody else's by now
+    assert where.places(repo, ()).ambiguous == (slug,)
+
+
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
