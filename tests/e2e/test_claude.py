@@ -342,10 +342,10 @@ def test_the_directory_of_claudes_settings_counts_but_never_a_store() -> None:
         settings.parent.mkdir()
         settings.write_text(f'{{"autoMemoryDirectory": "{own}"}}')
         start(daemon, daemon.repo)
-        assert daemon.names() == ["tea"]
+        daemon.save("mine", "words")
         settings.write_text(f'{{"autoMemoryDirectory": "{daemon.store}"}}')
         start(daemon, daemon.repo)
-        assert daemon.names() == ["tea"]
+        assert daemon.names() == ["mine", "tea"]
         settings.write_text('{"autoMemoryDirectory": ["not", "a", "path"]}')
         start(daemon, daemon.repo)
         settings.write_text("not json")

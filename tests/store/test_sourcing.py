@@ -95,6 +95,13 @@ def test_a_note_that_went_on_elsewhere_leaves_its_name_free(kept: Kept) -> None:
     assert bring(kept, there("alpha", "Theirs")).forgotten == ("alpha",)
 
 
+def test_a_note_keeps_the_name_it_got_when_the_other_becomes_free(kept: Kept) -> None:
+    bring(kept, there("alpha", "Theirs"))
+    kept.do(Rename("alpha", "gamma", Author(by="rename")))
+    assert bring(kept, there("alpha", "Theirs anew")).updated == {"alpha": "alpha-claude"}
+    assert set(standing(kept.directory)) == {"alpha-claude", "gamma"}
+
+
 def test_a_note_whose_file_just_went_is_not_written_again(kept: Kept) -> None:
     bring(kept, there("beta", "One"))
     (kept.directory / "beta.md").unlink()

@@ -105,6 +105,21 @@ def test_where_nothing_changed_nothing_is_committed(here: Here, monkeypatch: pyt
     in_a_loop(run)
 
 
+def test_a_conflict_is_over_as_soon_as_a_hand_ends_it_in_the_file(here: Here) -> None:
+    async def run() -> None:
+        here.write(here.repo, "tea", "Tea at four")
+        await here.start()
+        store = here.library.place(str(here.repo)).repo
+        mine, imported = store.directory / "tea.md", (store.directory / "tea.md").read_bytes()
+        mine.write_text("# Mine\n")
+        here.write(here.repo, "tea", "Tea at five")
+        assert (await here.start())[0].endswith("1 conflicts")
+        mine.write_bytes(imported)
+        assert (await here.start())[0].endswith("0 imported · 1 updated · 0 stale")
+
+    in_a_loop(run)
+
+
 def test_a_directory_that_does_not_read_says_so_and_marks_nothing(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
