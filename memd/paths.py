@@ -19,7 +19,7 @@ from memd import errors
 KEY_BYTES: Final = 200
 """The longest plain key, in bytes of its file name."""
 
-_NO_SUCH_FILE: Final = frozenset({errno.ELOOP, errno.ENXIO})  # a loop of symlinks, a socket
+_NO_SUCH_FILE: Final = frozenset({errno.ENOENT, errno.ELOOP, errno.ENXIO})  # symlinks to nothing, a socket
 _SMALL: Final = 8192  # a path has at most 4,096 bytes: a longer `.git` or `.origin` file is something else
 _FLATTENED: Final = str.maketrans(dict.fromkeys("/\\:", "-"))
 
@@ -221,9 +221,7 @@ def _origin(home: Path, key: str) -> bytes | None:
     """
     file = origin_file(repo_store(home, key))
     try:
-        raw = _small_file(file)
-    except (FileNotFoundError, NotADirectoryError):
-        return None if file.is_symlink() else b""
+        raw = _small_file(file) if _stands(file) else b""
     except PermissionError:
         return None
     except OSError as error:
@@ -232,6 +230,15 @@ def _origin(home: Path, key: str) -> bytes | None:
         reason = error.strerror or "the disk failed"
         raise errors.Storage(f".origin: {reason}: nothing was changed; mend the disk and try again") from error
     return None if raw is None else raw.removesuffix(b"\n")
+
+
+def _stands(path: Path) -> bool:
+    """Whether anything is at a path, a symlink to nothing too. Errors: OSError when the disk does not tell."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _plain(repo: Path) -> str:

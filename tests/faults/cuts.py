@@ -129,7 +129,7 @@ def carry_out(task: Task) -> Result:
         return cut_all(Bench(world, verb), task)
 
 
-def cut_all(bench: Bench, task: Task) -> Result:
+def cut_all(bench: Bench, task: Task, *, stop_at_first: bool = False) -> Result:
     """Every distinct state of a task, recovered and judged."""
     recorded = record(bench)
     seen: set[tuple[int, int]] = set()
@@ -143,12 +143,14 @@ def cut_all(bench: Bench, task: Task) -> Result:
         seen.add(key)
         if task.at is not None and name_of(state) != task.at:
             continue
-        if task.at is None and len(seen) % SLICES != task.part:
+        if task.at is None and not stop_at_first and len(seen) % SLICES != task.part:
             continue
         count += 1
         try:
             cut(bench, state, done=done)
         except (BadError, AssertionError) as error:
+            if stop_at_first:
+                return Result(count, [f"BAD {error}"])
             bad.append(tell(bench, task, state, error))
     return Result(count, bad)
 

@@ -128,7 +128,16 @@ def judge_reread(bench: Bench, trap: Trap, aim: Aim, healed: int) -> None:
     )
     answer = next(index for index in range(healed, len(trap.log)) if isinstance(trap.log[index], Answer))
     between = [each for each in trap.log[first:answer] if isinstance(each, Op)]
-    if not any(op.kind == "openat" and op.path == f"{store}/ops.jsonl" and not op.writes for op in between):
+    journal = [op for op in trap.log[:answer] if isinstance(op, Op) and op.path == f"{store}/ops.jsonl"]
+    begun = any(op.kind == "openat" and op.number < failed_at(trap, first) for op in journal)
+    looks = ("openat",) if begun else ("openat", "newfstatat")  # one that was not begun is looked for
+    if not any(op.kind in looks and op in journal and not op.writes for op in between):
         raise BadError("reread", "the journal was not read again")
     if not any(op.kind == "getdents64" and op.path == store for op in between):
         raise BadError("reread", "the directory was not looked through again")
+
+
+def failed_at(trap: Trap, index: int) -> int:
+    """The number of the call at a place of the log."""
+    op = trap.log[index]
+    return op.number if isinstance(op, Op) else 0

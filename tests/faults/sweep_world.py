@@ -102,6 +102,7 @@ class Daemon:
                 raise RuntimeError("no trap: this system does not allow a seccomp listener") from None
         self.trap = Trap(self.pid, listener, world.home, judge, keep_data=keep_data)
         self.ended = False
+        self.refused = ""
 
     def __enter__(self) -> "Daemon":
         return self
@@ -133,6 +134,8 @@ class Daemon:
         try:
             self.trap.pump(done, ANSWER_S)
             hangs = False
+        except HangError as error:
+            raise HangError(f"{error}; the client: {self.refused or 'connected'}") from None
         finally:
             if hangs or self.trap.dead:
                 self.kill()
@@ -147,11 +150,12 @@ class Daemon:
         for _ in range(int(ANSWER_S / 0.002)):
             try:
                 return self.world.connect()
-            except memd_client.Unavailable:
+            except memd_client.Unavailable as error:
+                self.refused = str(error)
                 if self.trap.dead:
                     raise
                 pause.wait(0.002)
-        raise HangError
+        raise HangError(self.refused)
 
     def kill(self) -> None:
         """End it as a crash does. May be repeated."""
