@@ -20,7 +20,7 @@ from memd.fs import Disk
 from memd.store import Author, Rebuild, Reconcile, Request, Save, Saved, Store
 
 from .cuts_model import MODELS, State, Step, Tree, states, steps_of, tree_of
-from .sweep_judge import NEXT, BadError, Left, judge, judge_notes
+from .sweep_judge import NEXT, BadError, Left, judge, judge_notes, judge_recorded
 from .sweep_runs import Aim, Bench, attempt, die
 from .sweep_trap import Answer
 from .sweep_verbs import standing, verbs
@@ -160,6 +160,8 @@ def cut(bench: Bench, state: State, *, done: bool) -> None:
     world = bench.world
     put(state.tree, world.home)
     left = Left.of(world.stores)
+    if done:
+        judge_recorded(bench.case, left)
     try:
         recover(world, bench.verb.name)
     except Exception as error:

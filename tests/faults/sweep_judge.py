@@ -1,7 +1,8 @@
 """Whether what is left is right. Law: the judge reads files and answers, and uses nothing that memd is made of.
 
 Each thing that can be wrong has a name, by which a planted bug is known to be caught: `lost`, `whole`, `both`,
-`forgotten`, `chain`, `torn`, `lock`, `objects`, `orphans`, `swept`, `staged`, `rows`, `counts`, `modes`, `own-line`.
+`forgotten`, `chain`, `torn`, `lock`, `objects`, `orphans`, `swept`, `unrecorded`,
+`staged`, `rows`, `counts`, `modes`, `own-line`.
 """
 
 import hashlib
@@ -9,6 +10,7 @@ import json
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -37,6 +39,7 @@ class Case(NamedTuple):
     after: Notes
     has_own_line: bool
     objects: frozenset[str]
+    records: Counter[tuple[str, str, str, str]]
 
 
 class Left(NamedTuple):
@@ -54,6 +57,26 @@ class Left(NamedTuple):
             {scope: path.read_bytes() for scope, path in journals.items() if path.exists()},
             {scope: path.stat().st_ino for scope, path in locks.items() if path.exists()},
         )
+
+
+def recorded(journals: Mapping[str, bytes]) -> Counter[tuple[str, str, str, str]]:
+    """How often each journal holds an operation on a name by somebody."""
+    lines = [(scope, line) for scope, journal in journals.items() for line in journal.splitlines()]
+    found: Counter[tuple[str, str, str, str]] = Counter()
+    for scope, line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        found[scope, record["op"], record["name"], record.get("by", "")] += 1
+    return found
+
+
+def judge_recorded(case: Case, left: Left) -> None:
+    """What was acknowledged is in the journal, before anybody recovers anything."""
+    absent = case.records - recorded(left.journals)
+    if absent:
+        raise BadError("unrecorded", f"acknowledged, and not in the journal: {sorted(absent)}")
 
 
 def judge(world: World, case: Case, left: Left, *, done: bool) -> None:
@@ -99,7 +122,8 @@ def judge_store(store: Path, scope: str, left: Left, case: Case) -> None:
     """One store's journal, objects, rows and counts."""
     journal = (store / "ops.jsonl").read_bytes() if (store / "ops.jsonl").exists() else b""
     judge_tail(store, left.journals.get(scope, b""), journal)
-    if left.locks.get(scope, 0) not in (0, (store / ".lock").stat().st_ino):
+    lock = store / ".lock"
+    if left.locks.get(scope, 0) not in (0, lock.stat().st_ino if lock.exists() else None):
         raise BadError("lock", f"the lock file of {scope} is another one")
     found = {path.name for path in (store / "objects").glob("*")}
     staged = [name for name in (*found, *os.listdir(store)) if name.endswith(".tmp")]  # noqa: PTH208 - names

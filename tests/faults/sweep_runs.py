@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import memd_client
 
-from .sweep_judge import NEXT, BadError, Case, Left, judge, judge_notes
+from .sweep_judge import NEXT, BadError, Case, Left, judge, judge_notes, judge_recorded, recorded
 from .sweep_trap import CHANGING, Die, Op, Verdict
 from .sweep_verbs import OWN_LINE, Hand, Notes, Verb, standing
 from .sweep_world import Daemon, World
@@ -85,13 +85,13 @@ class Bench:
         if not outcome.acknowledged:
             raise BadError("clean", f"{verb.name} fails with nothing broken: {outcome}")
         self.calls = [op for op in clean.seen if op.kind in CHANGES]
-        after = standing(world.stores)
+        after, records = standing(world.stores), recorded(Left.of(world.stores).journals)
         if not verb.expect(before, after):
             raise BadError("clean", f"{verb.name} does not do what is expected of it")
         store = world.stores["repo"]
         listing = self.kept / store.relative_to(world.root) / "MEMORY.md"
         objects = frozenset(path.name for path in (self.kept / store.relative_to(world.root) / "objects").glob("*"))
-        self.case = Case(verb, before, after, listing.exists() and OWN_LINE in listing.read_text(), objects)
+        self.case = Case(verb, before, after, listing.exists() and OWN_LINE in listing.read_text(), objects, records)
         world.mutation = mutation
 
     def act(self, connection: memd_client.Connection) -> Any:
@@ -138,6 +138,8 @@ class Bench:
         if recovered is None:
             raise BadError("recovery", "the daemon died")
         notes, again = recovered
+        if outcome.acknowledged:
+            judge_recorded(self.case, left)
         judge_notes(notes, self.case, done=outcome.acknowledged)
         judge(self.world, self.case, left, done=outcome.acknowledged or again)
 
