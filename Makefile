@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-real faults lint format types imports bench eval races cycles journals histories soak fuzz load clean
+.PHONY: run test test-real faults mutants lint format types imports bench eval races cycles journals histories soak fuzz load clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "memd needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -41,9 +41,16 @@ types: $(VENV)/.ready
 imports: $(VENV)/.ready
 	$(BIN)/lint-imports --no-cache
 
-# Minutes: a daemon is killed, and failed, at every call that touches its files.
+# Minutes, as root: a daemon is killed, and failed, at every call that touches its files, and the power is cut.
 faults: $(VENV)/.ready
+	{ command -v mkfs.xfs && command -v mkfs.ext4; } >/dev/null || { apt-get update --quiet && apt-get install --yes --quiet xfsprogs e2fsprogs; }
 	$(BIN)/python -m tests.faults.sweep
+	$(BIN)/python -m tests.faults.cuts
+	$(BIN)/python -m tests.faults.cuts_disks
+
+# Bugs planted on purpose: each has to be caught by the check that is there for it.
+mutants: $(VENV)/.ready
+	$(BIN)/python -m tests.faults.mutants
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m tests.bench

@@ -27,8 +27,11 @@ class BadError(Exception):
     """Something is wrong with what was left; `kind` is its name."""
 
     def __init__(self, kind: str, text: str) -> None:
-        super().__init__(f"{kind}: {text}")
+        super().__init__(kind, text)
         self.kind = kind
+
+    def __str__(self) -> str:
+        return ": ".join(self.args)
 
 
 class Case(NamedTuple):
