@@ -9,6 +9,7 @@ import errno
 import itertools
 import os
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,8 @@ T = TypeVar("T")
 
 SYNCERS = 4
 """Threads that sync side by side."""
+SHARE = 8
+"""Syncs that a thread is worth: handing it over costs more than a few that were begun before."""
 LOCK_POLL_S = 0.002
 """How often a held lock is asked for again, in seconds; flock has no wait with a deadline."""
 
@@ -273,8 +276,9 @@ class Disk:
 
 
 class Staging:
-    """Files being staged. Written one by one and synced side by side: a disk that syncs four files at once takes
-    half the time of four in turn, and a save that waits for its syncs is what a caller waits for.
+    """Files being staged. The system begins to write each out as soon as it is there, and all are synced at the end,
+    when most of that is done: a caller waits for about one sync, not for one a file, and a file system with a journal
+    commits it once for all.
     """
 
     OPEN_MAX = 64
@@ -302,6 +306,7 @@ class Staging:
         self._open.append((path, fd))
         self.disk.step("write", path)
         self.disk.write(fd, data)
+        _begin_to_sync(fd)
         return Staged(path, Stamp.of(os.fstat(fd)))
 
     def sync(self) -> None:
@@ -315,10 +320,12 @@ class Staging:
 
 
 def side_by_side(sync: Callable[[T], None], things: Sequence[T]) -> None:
-    """Sync several things at once: a few threads and this one have a share each, since handing one over costs more
-    than many a sync. A share ends at its first failure. Errors: the first share's that failed.
+    """Sync several things: this thread, and where there are many a few others, have a share each.
+
+    A share ends at its first failure. Errors: the first share's that failed.
     """
-    shares = [things[first :: SYNCERS + 1] for first in range(min(SYNCERS + 1, len(things)))]
+    count = min(SYNCERS + 1, -(-len(things) // SHARE))
+    shares = [things[first::count] for first in range(count)]
     others = [_syncers().submit(_sync_all, sync, share) for share in shares[1:]]
     try:
         for share in shares[:1]:
@@ -333,6 +340,16 @@ def side_by_side(sync: Callable[[T], None], things: Sequence[T]) -> None:
 def _sync_all(sync: Callable[[T], None], things: Sequence[T]) -> None:
     for thing in things:
         sync(thing)
+
+
+def _begin_to_sync(fd: int) -> None:
+    """Have the system write a file out, waiting for nothing; that it does not is no failure, the sync will tell.
+
+    To say that its pages are not needed any more does that on Linux, and keeps those that are not written yet.
+    """
+    if sys.platform != "darwin":
+        with suppress(OSError):
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 @cache
