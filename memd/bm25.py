@@ -13,7 +13,7 @@ corpus. Pure: numpy and msgspec. SPEC section 6.
 import math
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from itertools import accumulate, chain, compress
 from typing import Any, ClassVar
 
@@ -166,9 +166,9 @@ def rank(terms: Iterable[Term], snapshots: Sequence[Snapshot]) -> Ranking:
     return Ranking(int(np.count_nonzero(all_scores)), all_scores, pieces, ends)
 
 
-def holding(snapshot: Snapshot, keys: Collection[str], least: int) -> list[str]:
+def holding(snapshot: Snapshot, keys: Set[str], least: int) -> list[str]:
     """The living notes, by name, that hold at least `least` of these keys: what nearly repeats a text is one."""
-    found = [name for name, doc in snapshot.tail.items() if sum(key in doc.counts for key in keys) >= least]
+    found = [name for name, doc in snapshot.tail.items() if len(doc.counts.keys() & keys) >= least]
     for part in snapshot.parts:
         postings = [_postings(part.segment, key)[0] for key in keys if key in part.segment.keys]
         if len(postings) < least or not postings:
@@ -241,8 +241,9 @@ def _score_doc(doc: _Doc, query: Iterable[tuple[str, float]], mean: float) -> fl
 def _doc(tokens: Sequence[str]) -> _Doc:
     counts = Counter(tokens)
     for token, count in list(counts.items()):
-        for key in spread_keys(token):
-            counts[key] += count
+        if not token.isascii():  # asked here, since nearly every token is
+            for key in spread_keys(token):
+                counts[key] += count
     return _Doc(dict(counts), len(tokens))
 
 

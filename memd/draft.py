@@ -102,8 +102,10 @@ def draft(markdown: str, fields: Mapping[str, object]) -> Draft:
     extra = _extra(reading.extra, overlay)
     warnings += _near_keys(extra)
     made = render(given or name, description, kind, extra, reading.body).decode()
-    _check_text(markdown, overlay, (made, description, given or ""))
-    warnings += _bare_warnings((markdown, *_pairs(overlay), made))
+    became = made, description, given or ""
+    if secrets.may_hold("\n".join((markdown, *_pairs(overlay), *became))):
+        _check_text(markdown, overlay, became)
+        warnings += _bare_warnings((markdown, *_pairs(overlay), made))
     masked = any(secrets.MASK in text for text in (made, description))
     return Draft(given, name, description, kind, scope, reading.body, extra, tuple(warnings), masked)
 

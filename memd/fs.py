@@ -39,6 +39,7 @@ _STAGE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
 _APPEND_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _FLAGS
 _NOT_REGULAR = frozenset({errno.ELOOP, errno.EMLINK, errno.ENXIO})
 """What opening a symlink, a FIFO without a reader or a socket fails with; which of them depends on the system."""
+_CHUNK = 1 << 16
 _stage_numbers = itertools.count()
 
 
@@ -409,9 +410,15 @@ def _opened(path: Path, flags: int) -> Iterator[int]:
 
 
 def _read_all(fd: int, expected: int) -> bytes:
-    """Everything from the file's position to its end; it may have grown past what `fstat` said."""
-    parts = []
-    while chunk := os.read(fd, max(expected, 0) + 1):
-        parts.append(chunk)
-        expected -= len(chunk)
+    """Everything from the file's position to its end; it may have grown past what `fstat` said.
+
+    The end is where a read that asked for more got just what `fstat` said, or else where one gets nothing.
+    """
+    raw = os.read(fd, expected + 1)
+    if len(raw) == expected:
+        return raw
+    parts = [raw]
+    while raw:
+        raw = os.read(fd, _CHUNK)
+        parts.append(raw)
     return b"".join(parts)

@@ -101,11 +101,14 @@ class Replay(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """The usual record, fields in canonical order: decoded and encoded again it proves a line canonical."""
+    """The usual record, fields in canonical order: decoded and encoded again it proves a line canonical.
+
+    Without its digest it is what the digest seals.
+    """
 
     at: int
     by: str | UnsetType = UNSET
-    digest: str
+    digest: str | UnsetType = UNSET
     hash: str
     name: str
     op: str
@@ -128,11 +131,14 @@ def canonical(fields: Mapping[str, object]) -> bytes:
 
 def seal(record: Record, prev: str) -> Record:
     """`record` with its digest; `prev` is the digest of the one before, empty for the first (SPEC 4)."""
-    return msgspec.structs.replace(record, digest=_digest(prev, canonical(record.fields())))
+    plain = _usual_line(record, UNSET) if record.extra is NOTHING else canonical(record.fields())
+    return msgspec.structs.replace(record, digest=_digest(prev, plain))
 
 
 def encode(record: Record) -> bytes:
     """The sealed record's line, with its line end."""
+    if record.extra is NOTHING:
+        return _usual_line(record, record.digest) + b"\n"
     return _dump({**record.fields(), "digest": record.digest}) + b"\n"
 
 
@@ -202,10 +208,24 @@ def _lines(raw: bytes) -> Iterator[tuple[bytes, int]]:
         start = end + 1
 
 
+def _usual_line(record: Record, digest: str | UnsetType) -> bytes:
+    """The canonical JSON of a record without unknown keys."""
+    line = _Line(
+        at=record.at,
+        by=UNSET if record.by is None else record.by,
+        digest=digest,
+        hash=record.hash,
+        name=record.name,
+        op=record.op,
+        session=UNSET if record.session is None else record.session,
+    )
+    return _again.encode(line)
+
+
 def _decode_usual(line: bytes) -> Record | None:
     try:
         given = _usual.decode(line)
-        if _again.encode(given) != line:
+        if given.digest is UNSET or _again.encode(given) != line:
             return None
     except (msgspec.MsgspecError, OverflowError, RecursionError):
         return None

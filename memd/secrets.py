@@ -35,6 +35,11 @@ def scan(text: str) -> list[Found]:
     return found
 
 
+def may_hold(text: str) -> bool:
+    """Whether a text holds what any key-shaped run or a fence has; without it no look at its parts finds one."""
+    return FENCE in text or any(needle in text for needle in _NEEDLES)
+
+
 def warn_kinds(text: str) -> list[str]:
     """The kinds that only the bare rule (prefix, edge, digit) sees in the text, each once. SPEC 3."""
     if not any(prefix in text for prefix in _BARE_PREFIXES):
@@ -178,3 +183,4 @@ _KINDS: tuple[tuple[str, str, Callable[[str], Iterator[tuple[int, int]]]], ...] 
     ("jwt", "eyJ", _jwts),
     ("url password", "://", _url_passwords),
 )
+_NEEDLES = tuple(needle for _, needle, _ in _KINDS)

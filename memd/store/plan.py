@@ -4,6 +4,7 @@ Each request is planned against the state the one before left (SPEC 4, "Order of
 before it has touched the plan, so a refused request drops out alone. `write` then carries the whole plan out.
 """
 
+import time
 from collections.abc import Mapping
 
 from memd import journal, note
@@ -11,6 +12,7 @@ from memd.errors import Refused
 from memd.fs import Stamp
 from memd.journal import Planned, Record
 from memd.listing import Listing
+from memd.note import Note
 from memd.store.cached import Working, unreadable
 from memd.store.model import Author, Blocked, Change, Entry, Journaled
 from memd.store.state import ReadNote, State, blocked_by, read_entry, settled_stamp
@@ -144,17 +146,27 @@ class Plan:
         return sealed
 
     def put(
-        self, op: str, name: str, raw: bytes, author: Author, extra: Mapping[str, object] = journal.NOTHING
+        self,
+        op: str,
+        name: str,
+        raw: bytes,
+        author: Author,
+        extra: Mapping[str, object] = journal.NOTHING,
+        *,
+        parsed: Note | None = None,
     ) -> Entry:
-        """Write `raw` as the note's file and as a version; `extra` is for its record. Errors: TooSoonError."""
+        """Write `raw` as the note's file and as a version. Errors: TooSoonError.
+
+        `extra` is for its record; `parsed` is what `raw` says, where that is known.
+        """
         self._begin(name)
-        entry = self.write(name, raw)
+        entry = self.write(name, raw, parsed)
         self._version(op, name, raw, entry.hash, author, extra)
         return entry
 
-    def write(self, name: str, raw: bytes) -> Entry:
+    def write(self, name: str, raw: bytes, parsed: Note | None = None) -> Entry:
         """Write `raw` as the note's file."""
-        entry, words = read_entry(name, raw, None, 0)
+        entry, words = read_entry(name, raw, None, 0, parsed)
         self.files[name] = raw
         self._stand(entry, words)
         return entry
@@ -191,15 +203,20 @@ class Plan:
             return None
         refuse_blocked(name, blocked_by(seen))
         known = self.entry(name)
-        if known is not None and settled_stamp(known, seen) and self.head_hash(name) == known.hash:
+        is_head = known is not None and self.head_hash(name) == known.hash
+        if known is not None and is_head and settled_stamp(known, seen):
             return known
+        looked_ns = time.time_ns()
         try:
-            read = self.state.read_note(name)
+            raw, stamp = self.state.read_file(name)
         except FileNotFoundError:
             return None  # it went just now, which `write` finds out by what was `found`
         except OSError as error:
             raise unreadable(f"{name}.md", error) from error
-        return self.take_in(name, read)
+        if known is not None and is_head and (known.stamp, known.hash) == (stamp, journal.content_hash(raw)):
+            self.found[name] = stamp
+            return known  # memd's own write, too young for its stamp to tell
+        return self.take_in(name, ReadNote(raw, *read_entry(name, raw, stamp, looked_ns)))
 
     def take_in(self, name: str, read: ReadNote) -> Entry:
         """Take in what the note's file was read to hold. Errors: TooSoonError."""

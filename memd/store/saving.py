@@ -21,7 +21,7 @@ def save(plan: Plan, request: Save) -> Saved:
     composed, raw = drafting.compose(request.draft, name, None if head is None else old_text(plan, name, head))
     listing, usage = plan.listing, plan.usage
     check_expect(request.expect, head)
-    entry = plan.put(journal.SAVE, name, raw, request.author)
+    entry = plan.put(journal.SAVE, name, raw, request.author, parsed=composed)
     plan.listing = listing.with_row(name, composed.hook)
     plan.usage = usage.saved(name, int(plan.now))
     return Saved(entry, head is not None, (*request.draft.warnings, *warnings))

@@ -7,7 +7,8 @@ first seed's kind may hold the same lock in turn (SPEC section 4).
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -16,6 +17,7 @@ from memd.errors import Unreadable
 from memd.fs import Disk, NotRegularError, Seen, Stamp
 from memd.journal import Heads, Record
 from memd.listing import Listing
+from memd.note import Note
 from memd.store.cached import Cached, Encodes, reason_of, unreadable
 from memd.store.model import Blocked, Change, Entry, View
 from memd.usage import Usage
@@ -27,6 +29,9 @@ OBJECTS = "objects"
 LOCK = ".lock"
 SUSPENDED = ".suspended"
 """The mark of a suspended store (SPEC 5, guard), so that a restart does not forget what it waits for."""
+
+PATHS_HELD = 256
+"""Paths of notes that are kept made: one save asks for its note's five times."""
 
 T = TypeVar("T", bound=Encodes)
 
@@ -45,6 +50,8 @@ class State:
     def __init__(self, disk: Disk, directory: Path) -> None:
         self.disk = disk
         self.directory = directory
+        self.path: Callable[[str], Path] = lru_cache(PATHS_HELD)(lambda name: directory / f"{name}{note.SUFFIX}")
+        """Where the note of a name has its file."""
         self.journal = directory / JOURNAL
         self.objects = directory / OBJECTS
         self.heads = Heads()
@@ -175,10 +182,6 @@ class State:
 
     # -- notes -------------------------------------------------------------------------------------------------
 
-    def path(self, name: str) -> Path:
-        """Where the note of this name has its file."""
-        return self.directory / f"{name}.md"
-
     def object_path(self, content_hash: str) -> Path:
         """Where the version of this hash has its object."""
         return self.objects / journal.hex_of(content_hash)
@@ -210,8 +213,12 @@ class State:
     def read_note(self, name: str) -> ReadNote:
         """A note from its file now. Errors: OSError."""
         looked_ns = time.time_ns()
-        raw, stamp = self.disk.read(self.path(name), note.MAX_FILE)
+        raw, stamp = self.read_file(name)
         return ReadNote(raw, *read_entry(name, raw, stamp, looked_ns))
+
+    def read_file(self, name: str) -> tuple[bytes, Stamp]:
+        """What a note's file holds now, and the stamp it was read under. Errors: OSError."""
+        return self.disk.read(self.path(name), note.MAX_FILE)
 
     def try_note(self, name: str) -> ReadNote | None:
         """A note from its file now; None when there is none, or it does not read and is put into `blocked`."""
@@ -252,9 +259,11 @@ def _if_readable(cached: Cached[T]) -> T | None:
         return None
 
 
-def read_entry(name: str, raw: bytes, stamp: Stamp | None, looked_ns: int) -> tuple[Entry, list[str]]:
-    """The entry and the tokens of a note's bytes."""
-    parsed = note.parse(name, raw)
+def read_entry(
+    name: str, raw: bytes, stamp: Stamp | None, looked_ns: int, parsed: Note | None = None
+) -> tuple[Entry, list[str]]:
+    """The entry and the tokens of a note's bytes; `parsed` is what they say, where that is known."""
+    parsed = parsed or note.parse(name, raw)
     text = raw.decode("utf-8", "replace")
     fence = text.find(secrets.FENCE)
     entry = Entry(
