@@ -15,7 +15,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from itertools import accumulate, chain, compress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
@@ -150,17 +150,25 @@ def rank(terms: Iterable[Term], snapshots: Sequence[Snapshot]) -> Ranking:
     tokens = sum(snapshot.tokens for snapshot in snapshots)
     if not keys or not tokens:
         return Ranking(0, np.zeros(0), (), ())
-    weights = [idf(notes, sum(_frequency(snapshot, key) for snapshot in snapshots)) for key in keys]
+    # Each key is looked up once in each part, to be counted and then to be scored.
+    found = [[_held(part, keys) for part in snapshot.parts] for snapshot in snapshots]
+    frequencies = [sum(held.frequencies[at] for helds in found for held in helds) for at in range(len(keys))]
+    for snapshot in snapshots:
+        for doc in snapshot.tail.values():
+            for at, key in enumerate(keys):
+                frequencies[at] += key in doc.counts
+    weights = [idf(notes, frequency) for frequency in frequencies]
     query = [(key, weight) for key, weight in zip(keys, weights, strict=True) if weight > 0]
     mean = tokens / notes
     pieces: list[tuple[int, Sequence[str]]] = []
     scores: list[_Floats] = []
-    for store, snapshot in enumerate(snapshots):
-        for part in snapshot.parts:
+    for store, (snapshot, helds) in enumerate(zip(snapshots, found, strict=True)):
+        for part, held in zip(snapshot.parts, helds, strict=True):
             pieces.append((store, part.segment.names))
-            scores.append(_score_part(part, query, mean))
-        pieces.append((store, list(snapshot.tail)))
-        scores.append(np.array([_score_doc(doc, query, mean) for doc in snapshot.tail.values()], np.float64))
+            scores.append(_score_part(part, held, weights, mean))
+        if snapshot.tail:
+            pieces.append((store, list(snapshot.tail)))
+            scores.append(np.array([_score_doc(doc, query, mean) for doc in snapshot.tail.values()], np.float64))
     all_scores = np.concatenate(scores)
     ends = list(accumulate(len(names) for _, names in pieces))
     return Ranking(int(np.count_nonzero(all_scores)), all_scores, pieces, ends)
@@ -187,13 +195,19 @@ def idf(notes: int, frequency: int) -> float:
     return math.log(1 + (notes - frequency + 0.5) / (frequency + 0.5))
 
 
-def _frequency(snapshot: Snapshot, key: str) -> int:
-    """How many living notes of the snapshot hold the key."""
-    held = sum(key in doc.counts for doc in snapshot.tail.values())
-    for part in snapshot.parts:
-        docs, _ = _postings(part.segment, key)
-        held += len(docs) if part.alive is None else int(np.count_nonzero(part.alive[docs]))
-    return held
+class _Held(NamedTuple):
+    """What a part holds of each of some keys: the postings, and how many living notes they are of."""
+
+    postings: list[tuple[_Ints, _Ints]]
+    frequencies: list[int]
+
+
+def _held(part: _Part, keys: Iterable[str]) -> _Held:
+    postings = [_postings(part.segment, key) for key in keys]
+    alive = part.alive
+    if alive is None:
+        return _Held(postings, [len(docs) for docs, _ in postings])
+    return _Held(postings, [int(np.count_nonzero(alive[docs])) for docs, _ in postings])
 
 
 def _postings(segment: _Segment, key: str) -> tuple[_Ints, _Ints]:
@@ -209,22 +223,18 @@ def _postings(segment: _Segment, key: str) -> tuple[_Ints, _Ints]:
 # the last bit wherever they lie.
 
 
-def _score_part(part: _Part, query: Sequence[tuple[str, float]], mean: float) -> _Floats:
+def _score_part(part: _Part, held: _Held, weights: Sequence[float], mean: float) -> _Floats:
     segment = part.segment
-    held = [
-        (docs, counts, weight) for key, weight in query for docs, counts in (_postings(segment, key),) if len(docs)
-    ]
-    if not held:
+    sizes = [len(docs) for docs, _ in held.postings]
+    if not any(sizes):
         return np.zeros(len(segment.names))
     # All postings in one go: a call of numpy costs more than most postings do. A document's terms are added up in
     # the query's order, as `_score_doc` adds them.
-    docs = np.concatenate([docs for docs, _, _ in held])
-    tf = np.concatenate([counts for _, counts, _ in held]).astype(np.float64)
-    weights = np.repeat([weight for _, _, weight in held], [len(docs) for docs, _, _ in held])
+    docs = np.concatenate([docs for docs, _ in held.postings])
+    tf = np.concatenate([counts for _, counts in held.postings]).astype(np.float64)
+    weight = np.array(weights).repeat(sizes)
     norms = (1 - B + B * segment.lengths[docs] / mean) * K1
-    scores: _Floats = np.bincount(docs, weights * tf / (tf + norms), len(segment.names)).astype(
-        np.float64, copy=False
-    )
+    scores: _Floats = np.bincount(docs, weight * tf / (tf + norms), len(segment.names)).astype(np.float64, copy=False)
     return scores if part.alive is None else scores * part.alive
 
 

@@ -216,7 +216,7 @@ class LiveStore:
         if self.opened:
             if self.is_stale():
                 await self.try_reconcile()
-        elif self.directory.is_dir():
+        elif os.path.isdir(self._root):
             async with self.lock:
                 if not self.opened:
                     await self._open()

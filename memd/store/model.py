@@ -19,8 +19,9 @@ from memd.usage import Usage
 class Entry(msgspec.Struct, frozen=True):
     """One note as it stands in its file: what a list, a search or a check needs without reading it again.
 
-    `hash` names the exact bytes. `stamp` is the file's metadata those bytes were read or written under; None
-    when something else touched the file in between, so that the next look reads it again.
+    `hash` names the exact bytes. `masked` is the hook as replies show it, None where that is the hook itself; kept,
+    since every hit asks. `stamp` is the file's metadata those bytes were read or written under; None when something
+    else touched the file in between, so that the next look reads it again.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Entry(msgspec.Struct, frozen=True):
     fence_line: int | None
     stamp: Stamp | None
     looked_ns: int
+    masked: str | None = None
 
 
 class Blocked(msgspec.Struct, frozen=True):

@@ -266,6 +266,7 @@ def read_entry(
     parsed = parsed or note.parse(name, raw)
     text = raw.decode("utf-8", "replace")
     fence = text.find(secrets.FENCE)
+    masked = secrets.redact(parsed.hook)
     entry = Entry(
         name=name,
         slug=note.slug(name),
@@ -278,6 +279,7 @@ def read_entry(
         fence_line=None if fence < 0 else text.count("\n", 0, fence) + 1,
         stamp=stamp,
         looked_ns=looked_ns,
+        masked=None if masked == parsed.hook else masked,
     )
     return entry, tokens.tokenize(f"{name} {parsed.hook} {parsed.body}")
 

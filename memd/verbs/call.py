@@ -12,7 +12,7 @@ from memd.errors import NotFound, NotRoot, ReadOnly, Refused, SaveCap
 from memd.live import Library, LiveSession, LiveStore, Outbox, Place
 from memd.note import Scope
 from memd.protocol import PlaceParams
-from memd.store import Author, Outcome, Request
+from memd.store import Author, Entry, Outcome, Request
 
 T = TypeVar("T", bound=Outcome)
 
@@ -112,6 +112,11 @@ def asked_hash(field: str, text: str) -> str:
 def printable(name: str) -> str:
     """A file's name as a reply can hold it: bytes that are not UTF-8 are written out."""
     return name.encode(errors="backslashreplace").decode()
+
+
+def shown_hook(entry: Entry) -> tuple[str, bool]:
+    """A note's hook as a reply may hold it, and whether anything was masked."""
+    return (entry.hook, False) if entry.masked is None else (entry.masked, True)
 
 
 def shown(text: str) -> tuple[str, bool]:

@@ -22,7 +22,7 @@ from memd.protocol import (
 from memd.store import Entry, Rename, Restore, Saved
 from memd.store.moving import new_name
 from memd.verbs import lookup
-from memd.verbs.call import Call, asked_hash, author, shown
+from memd.verbs.call import Call, asked_hash, author, shown, shown_hook
 
 
 async def diff(call: Call, params: DiffParams) -> DiffReply:
@@ -64,7 +64,7 @@ async def restore(call: Call, params: RestoreParams) -> RestoreReply:
     async with call.one_save(params):
         store, entry = exactly(await call.stores(params, params.scope), params.name)
         saved = await call.write(store, Restore(entry.name, wanted, author(params, "restore")), Saved)
-    hook, masked = shown(saved.entry.hook)
+    hook, masked = shown_hook(saved.entry)
     return RestoreReply(
         name=saved.entry.name,
         description=hook,

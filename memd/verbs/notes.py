@@ -28,9 +28,9 @@ from memd.protocol import (
 from memd.store import Author, Count, Counted, Entry, Forget, Forgotten, Save, Saved
 from memd.store.saving import check_hash
 from memd.store.store import COUNT_WAIT_S
-from memd.tokens import jaccard, tokenize
+from memd.tokens import jaccard, may_share, tokenize
 from memd.verbs import lookup, ranking, receipt
-from memd.verbs.call import Call, asked_hash, author, shown
+from memd.verbs.call import Call, asked_hash, author, shown, shown_hook
 
 NEAR_TOLD = 5
 """Notes a warning is given for."""
@@ -47,7 +47,7 @@ async def save(call: Call, params: SaveParams) -> SaveReply:
         saved = await call.write(store, Save(drafted, author(params), params.expect), Saved)
     entry = saved.entry
     alike = islice(near([each for each in place if each.opened], store, entry), NEAR_TOLD)
-    hook, masked = shown(entry.hook)
+    hook, masked = shown_hook(entry)
     return SaveReply(
         name=entry.name,
         description=hook,
@@ -81,18 +81,6 @@ def near(stores: list[LiveStore], mine: LiveStore, entry: Entry) -> Iterator[str
             yield f"nearly the same hook as {name} ({store.scope}); update one note instead of keeping two"
 
 
-def may_share(words: set[str], hook: str, least: int) -> bool:
-    """Whether a hook can have so many of these tokens: what reads as one does, taken apart or not.
-
-    Most notes that hold the words hold them in their body, and this tells them for a tenth of what `jaccard` costs.
-    Text that is not ASCII is normalized before it is taken apart, so there only taking it apart tells.
-    """
-    if not hook.isascii():
-        return True
-    plain = hook.lower()
-    return sum(word in plain for word in words) >= least
-
-
 async def read(call: Call, params: NameParams) -> ReadReply:
     """`memory.read`. Errors: NotFound when both stores hold nothing near; the failures of opening a store."""
     stores = await call.stores(params, params.scope)
@@ -108,7 +96,7 @@ async def read(call: Call, params: NameParams) -> ReadReply:
     pointer, trouble = await count(call, store, entry, author(params))
     warnings.extend(trouble)
     text, text_masked = shown(parsed.body)
-    hook, hook_masked = shown(entry.hook)
+    hook, hook_masked = shown_hook(entry)
     return ReadReply(
         name=entry.name,
         description=hook,

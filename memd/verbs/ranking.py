@@ -11,7 +11,9 @@ from memd.errors import Refused
 from memd.live import LiveStore
 from memd.protocol import Hit, SearchParams, SearchReply
 from memd.store import Entry
-from memd.verbs.call import Call, shown
+from memd.verbs.call import Call, shown, shown_hook
+
+_quote = json.JSONEncoder(ensure_ascii=False).encode
 
 RANKERS = ("plain",)
 """The rankers there are; config `search.ranker` and a verb's `ranker` choose among them."""
@@ -82,7 +84,7 @@ def check_ranker(ranker: str | None) -> None:
 
 def as_hit(store: LiveStore, entry: Entry) -> Hit:
     """A note as a hit shows it."""
-    hook, masked = shown(entry.hook)
+    hook, masked = shown_hook(entry)
     return Hit(name=entry.name, description=hook, scope=store.scope, redacted=masked)
 
 
@@ -96,4 +98,4 @@ def notice(params: SearchParams, count: int, total: int) -> str | None:
 
 def quoted(query: str) -> str:
     """A query as a notice holds it, JSON-quoted and masked."""
-    return json.dumps(shown(query)[0], ensure_ascii=False)
+    return _quote(shown(query)[0])

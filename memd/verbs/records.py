@@ -28,7 +28,7 @@ from memd.protocol import (
 from memd.store import Entry
 from memd.usage import Counts, Usage
 from memd.verbs import lookup, ranking
-from memd.verbs.call import Call, shown
+from memd.verbs.call import Call, shown, shown_hook
 
 
 async def list_notes(call: Call, params: ListParams) -> ListReply:
@@ -56,7 +56,7 @@ async def as_row(store: LiveStore, entry: Entry, stores: list[LiveStore], *, bod
     """A note as a list shows it."""
     raw, entry = await store.current(entry) if bodies else (b"", entry)
     counts = counts_of(store, entry.name)
-    hook, masked = shown(entry.hook)
+    hook, masked = shown_hook(entry)
     body = None
     if bodies:
         body, body_masked = shown(note.parse(entry.name, raw).body)

@@ -18,14 +18,13 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
-from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memd.config import Config
 from memd.live import Library, Outbox
 from memd.protocol import HelloReply
-from memd.rpc import Dispatcher
+from memd.rpc import Dispatcher, Fitting
 from memd.verbs import VERBS, Call
 
 from .house import House, RawClient, ground, words
@@ -191,7 +190,7 @@ async def in_process(home: Path, line: bytes, size: Size) -> tuple[float, float,
 class _Ready:
     """A method with its answer at hand, and its signature, as `rpc` has it."""
 
-    __signature__ = Signature([Parameter("params", Parameter.POSITIONAL_ONLY)])
+    __signature__ = Fitting()
 
     def __init__(self, reply: object) -> None:
         self._result = Success(reply)

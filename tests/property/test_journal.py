@@ -1,11 +1,13 @@
 """Laws of the journal: what is written reads back, no damage goes unseen, heads are the sum of their records."""
 
+import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.journal import (
     FORGET,
     HEAD_OPS,
+    NOTHING,
     READ,
     SAVE,
     Heads,
@@ -55,6 +57,16 @@ def heads_of(records: list[Record]) -> Heads:
     for record in records:
         heads.apply(record)
     return heads
+
+
+@LAW
+@given(RECORDS)
+def test_a_record_without_unknown_keys_is_written_as_any_other(record: Record) -> None:
+    usual = msgspec.structs.replace(record, extra=NOTHING)
+    as_any = msgspec.structs.replace(record, extra={})
+    for prev in ("", HASHES[0]):
+        assert seal(usual, prev).digest == seal(as_any, prev).digest
+        assert encode(seal(usual, prev)) == encode(seal(as_any, prev))
 
 
 @LAW

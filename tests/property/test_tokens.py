@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.tokens import STOPWORDS, jaccard, query_terms, spread_keys, tokenize
+from memd.tokens import STOPWORDS, jaccard, may_share, query_terms, spread_keys, tokenize
 
 ASCII = st.text(st.sampled_from("aAbtheTHE09_._./--  \n'\"\\@#"), max_size=60) | st.text(
     st.characters(max_codepoint=127), max_size=60
@@ -15,6 +15,9 @@ MIXED = st.text(
     st.sampled_from("aZ3_./- é\u0301\u0323\ufe0fßΐνЖжॐि数据库のテー한글ﬁＡ¹\U000e0100🚀。İſ") | st.characters(),
     max_size=40,
 )
+
+WORDS = ["Harbour", "cat's", "the", "a/b.c", "x_1", "fed", "Café", "数据库"]
+FEW_WORDS = st.lists(st.sampled_from(WORDS)).map(" ".join)
 
 
 def by_hand(text: str) -> list[str]:
@@ -81,3 +84,14 @@ def test_jaccard_is_symmetric_and_bounded(a: str, b: str) -> None:
     assert jaccard(a, b) == jaccard(b, a)
     assert 0 <= jaccard(a, b) <= 1
     assert jaccard(a, a) == float(bool(tokenize(a)))
+
+
+@given(FEW_WORDS, FEW_WORDS, st.integers(1, 4))
+def test_a_text_that_shares_so_many_tokens_may_share_them(a: str, b: str, least: int) -> None:
+    words = set(tokenize(a))
+    if len(words & set(tokenize(b))) >= least:
+        assert may_share(words, b, least)
+
+
+def test_a_text_without_the_words_cannot_share_them() -> None:
+    assert not may_share({"harbour", "cat", "fed"}, "The harbour master eats at noon.", 2)

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -184,7 +185,8 @@ def test_staging_that_fails_leaves_no_file_open(tmp_path: Path) -> None:
     assert open_files() == before
 
 
-def test_a_sync_that_fails_is_heard_whichever_file_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [6, 3 * fs.SHARE])
+def test_a_sync_that_fails_is_heard_whichever_file_it_was(tmp_path: Path, count: int) -> None:
     class Failing(Disk):
         def __init__(self, bad: int) -> None:
             self.bad = bad
@@ -195,14 +197,26 @@ def test_a_sync_that_fails_is_heard_whichever_file_it_was(tmp_path: Path) -> Non
             if path.read_bytes() == b"%d" % self.bad:
                 raise OSError(errno.EIO, "Input/output error")
 
-    for bad in range(6):
+    for bad in range(count):
         disk = Failing(bad)
         with disk.staging() as staging:
-            staged = [staging.add(tmp_path, b"%d" % number).path for number in range(6)]
+            staged = [staging.add(tmp_path, b"%d" % number).path for number in range(count)]
             with pytest.raises(OSError, match="Input/output"):
                 staging.sync()
         assert len(disk.synced) == len(set(disk.synced)), "never tried again"
         assert staged[bad] in disk.synced
+
+
+def test_what_the_system_does_not_begin_early_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+
+    def refuse(fd: int, _offset: int, _length: int, _advice: int) -> None:
+        begun.append(fd)
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(os, "posix_fadvise", refuse, raising=False)
+    assert Disk().stage(tmp_path, b"data").path.read_bytes() == b"data"
+    assert len(begun) == (sys.platform != "darwin")
 
 
 def test_append_adds_at_the_end_and_makes_the_file(tmp_path: Path) -> None:
