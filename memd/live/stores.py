@@ -216,7 +216,7 @@ class LiveStore:
         if self.opened:
             if self.is_stale():
                 await self.try_reconcile()
-        elif os.path.isdir(self._root):
+        elif self.is_there():
             async with self.lock:
                 if not self.opened:
                     await self._open()
@@ -277,6 +277,10 @@ class LiveStore:
         """What a blocking look at the store finds, in a worker thread while no commit runs."""
         async with self.lock:
             return await anyio.to_thread.run_sync(look)
+
+    def is_there(self) -> bool:
+        """Whether there is a directory; without a path object, since every search of a lone store asks."""
+        return os.path.isdir(self._root)  # noqa: PTH112
 
     def is_stale(self) -> bool:
         """Whether the directory or the journal may have changed behind memd's back: two stats.
