@@ -280,7 +280,7 @@ class LiveStore:
 
     def is_there(self) -> bool:
         """Whether there is a directory; without a path object, since every search of a lone store asks."""
-        return os.path.isdir(self._root)  # noqa: PTH112
+        return os.path.isdir(self._root)
 
     def is_stale(self) -> bool:
         """Whether the directory or the journal may have changed behind memd's back: two stats.
