@@ -218,6 +218,7 @@ def _run_command(name: str, argv: list[str], out: Stream, err: ErrorStream) -> i
         is_json=options.json,
         may_start=not options.no_autostart,
     ) as ctl:
+        out.pages = getattr(module, "PAGES", False) and ctl.has_person()
         code: int = module.run(ctl, options, words)
     return code
 

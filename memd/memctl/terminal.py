@@ -55,9 +55,12 @@ class CannotWrite(Exception):  # noqa: N818 - it is named as what it says
 
 
 class Stream:
-    """Standard output: buffered until `flush`."""
+    """Standard output: buffered until `flush`. With `pages`, what a terminal cannot hold goes through a pager."""
 
     def __init__(self, file: TextIO | None, env: Mapping[str, str]) -> None:
+        self.pages = False
+        self._held = b""
+        self._env = env
         self._file = file
         self.is_terminal = file is not None and file.isatty()
         self._has_colour = self.is_terminal and not env.get("NO_COLOR") and env.get("TERM") != "dumb"
@@ -128,6 +131,15 @@ class Stream:
             if data:
                 raise CannotWrite("it is closed")
             return
+        if self.pages and self._width is not None:
+            self._held += data
+            if not flush:
+                return
+            from memd.memctl.pager import paged  # a pipe does without
+
+            data, self._held = self._held, b""
+            if paged(data, self._file.fileno(), self._width, self._env):
+                return
         try:
             self._file.buffer.write(data)
             if flush:

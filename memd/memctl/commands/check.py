@@ -13,6 +13,7 @@ from memd.memctl.ctl import Ctl
 
 USAGE = ""
 WORDS = (0, 0)
+PAGES = True
 
 
 def options(parser: ArgumentParser) -> None:

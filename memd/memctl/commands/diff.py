@@ -16,6 +16,7 @@ from memd.memctl.versions import whole
 
 USAGE = "NAME [--from HASH] [--to HASH]"
 WORDS = (1, 1)
+PAGES = True
 
 HEADER_LINES = 2
 """Lines that name the two versions."""

@@ -15,6 +15,7 @@ from memd.memctl.terminal import BOLD, DIM
 
 USAGE = "search WORDS… [--limit N] [--offset N] | show ADDRESS"
 WORDS = (1, None)
+PAGES = True
 
 
 def options(parser: ArgumentParser) -> None:

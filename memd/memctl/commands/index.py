@@ -14,6 +14,7 @@ from memd.memctl.exits import OK, Usage
 
 USAGE = "[--max-bytes N] [--fenced]"
 WORDS = (0, 0)
+PAGES = True
 
 
 def options(parser: ArgumentParser) -> None:

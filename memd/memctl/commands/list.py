@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 USAGE = "[--type TYPE] [--limit N]"
 WORDS = (0, 0)
+PAGES = True
 
 
 def options(parser: ArgumentParser) -> None:

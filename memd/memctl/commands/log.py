@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 USAGE = "[NAME] [--limit N] [--since TIME]"
 WORDS = (0, 1)
+PAGES = True
 
 WHO_CELLS = 20
 HASH_DIGITS = 12

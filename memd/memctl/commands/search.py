@@ -14,6 +14,7 @@ from memd.memctl.terminal import BOLD, DIM
 
 USAGE = "WORDS… [--limit N]"
 WORDS = (1, None)
+PAGES = True
 
 
 def options(parser: ArgumentParser) -> None:

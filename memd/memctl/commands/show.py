@@ -15,6 +15,7 @@ from memd.memctl.versions import whole
 
 USAGE = "NAME [--hash HASH]"
 WORDS = (1, 1)
+PAGES = True
 
 
 def options(parser: ArgumentParser) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 USAGE = ""
 WORDS = (0, 0)
+PAGES = True
 
 ORIGINS = {True: "there", False: "gone", None: "-"}
 

@@ -1,0 +1,82 @@
+"""How memctl looks on a terminal: what goes through a pager, charts, and nothing of it in a pipe. SPEC section 14."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.daemon import Daemon, running_daemon
+from support.memctl_program import memctl, memctl_on_terminal
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[Daemon]:
+    with running_daemon() as daemon:
+        for number in range(30):
+            daemon.save(f"note-{number:02}", f"Body {number}.")
+        for _ in range(3):
+            daemon.call("memory.read", name="note-07")
+        daemon.call("memory.read", name="note-08")
+        yield daemon
+
+
+def pager(tmp_path: Path) -> tuple[dict[str, str], Path]:
+    """A pager that keeps what it was given and how it was told to behave."""
+    script, kept = tmp_path / "pager.py", tmp_path / "kept"
+    script.write_text(
+        "import os, pathlib, sys\n"
+        f"pathlib.Path({str(kept)!r}).write_text(os.environ['LESS'] + '\\n' + sys.stdin.read())\n"
+    )
+    return {"PAGER": f"'{sys.executable}' -P '{script}'"}, kept
+
+
+def test_what_a_screen_cannot_hold_goes_through_the_pager(daemon: Daemon, tmp_path: Path) -> None:
+    env, kept = pager(tmp_path)
+    ran = memctl_on_terminal({**daemon.env, **env}, "-C", str(daemon.repo), "list")
+    assert (ran.code, ran.out) == (0, "")
+    told, *lines = kept.read_text().splitlines()
+    assert (told, len(lines)) == ("FRX", 30)
+    assert "\x1b[1mnote-00\x1b[0m" in lines[0]
+    kept.unlink()
+    few = memctl_on_terminal({**daemon.env, **env}, "-C", str(daemon.repo), "list", "--limit", "5")
+    assert len(few.out.splitlines()) == 5
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("pager_", ["", "cat", "no-such-pager-here"])
+def test_without_a_pager_all_of_it_is_written(daemon: Daemon, pager_: str) -> None:
+    ran = memctl_on_terminal({**daemon.env, "PAGER": pager_}, "-C", str(daemon.repo), "list")
+    assert len(ran.out.splitlines()) == 30
+
+
+def test_a_pipe_and_whoever_cannot_answer_get_no_pager(daemon: Daemon, tmp_path: Path) -> None:
+    env, kept = pager(tmp_path)
+    assert len(memctl({**daemon.env, **env}, "list", cwd=daemon.repo).out.splitlines()) == 30
+    half = memctl_on_terminal({**daemon.env, **env}, "-C", str(daemon.repo), "list", terminals=("stdout", "stderr"))
+    assert len(half.out.splitlines()) == 30
+    assert not kept.exists()
+
+
+def test_stats_draws_what_was_written_and_read(daemon: Daemon) -> None:
+    env = {**daemon.env, "NO_COLOR": "1"}
+    ran = memctl_on_terminal(env, "-C", str(daemon.repo), "stats", width=100)
+    lines = [line.rstrip() for line in ran.out.splitlines()]
+    written = lines.index("written, the last 42 days")
+    assert re.fullmatch(r"repo +·{41}█ +30 written", lines[written + 1])
+    assert re.fullmatch(r"global +·{42} +0 written", lines[written + 2])
+    read = lines.index("read most")
+    assert re.fullmatch(r"note-07 +█{20} +3", lines[read + 1])
+    assert re.fullmatch(r"note-08 +█{6}▋? *1", re.sub(r"▊|▋", "▋", lines[read + 2]))
+    piped = memctl(env, "stats", cwd=daemon.repo).out
+    assert len(piped.splitlines()) == 3
+    assert not set(piped) & set("▁█·")
+
+
+def test_colour_is_for_terminals_that_want_it(daemon: Daemon) -> None:
+    repo = ("-C", str(daemon.repo))
+    assert "\x1b[1m" in memctl_on_terminal(daemon.env, *repo, "list", "--limit", "1").out
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b" not in memctl_on_terminal({**daemon.env, **env}, *repo, "list", "--limit", "1").out
+    assert "\x1b" not in memctl(daemon.env, "list", cwd=daemon.repo).out
