@@ -158,7 +158,7 @@ def test_a_star_import_leaves_the_builtins_alone() -> None:
     import builtins
 
     assert not set(memory.__all__) & set(vars(builtins))
-    verbs = {"start", "focus", "index", "save", "read", "search", "forget"}
+    verbs = {"start", "focus", "index", "save", "read", "search", "forget", "history", "compact"}
     assert verbs | {"list_memory", "delete_memory", "remember", "sync", "errors"} == set(memory.__all__)
 
 
