@@ -193,20 +193,21 @@ def test_a_reload_takes_the_config_and_one_that_does_not_parse_keeps_it(place: D
         place.process.send_signal(signal.SIGHUP)
         reported.wait_for("READY=1", times)
 
+    config.write_text("lock_timeout_s = 60\n")  # longer than a client waits
     place.start()
     assert saves_left(place, "one") == 3
-    reload("save_cap = 7\n", 2)
+    place.save("note", "words")
+    reload("save_cap = 7\nlock_timeout_s = 60\n", 2)
     assert (saves_left(place, "two"), findings(place)) == (7, [])
     reload("save_cap = \n", 3)
     assert saves_left(place, "three") == 7
     assert "does not parse" in findings(place)[0]
     assert any(line.startswith("STATUS=") and line.endswith("see memctl status: config") for line in reported.lines)
-    reload("save_cop = 7\n", 4)
+    reload("save_cop = 7\nlock_timeout_s = 60\n", 4)
     assert saves_left(place, "four") == 3
     assert "save_cap" in findings(place)[0]
     reload("lock_timeout_s = 0.05\n", 5)
     assert findings(place) == []
-    place.save("note", "words")
     with (place.store / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(memd_client.Busy):

@@ -28,9 +28,13 @@ def programs() -> Iterator[Path]:
     place = Path(tempfile.mkdtemp(prefix="memd-pipx-", dir="/tmp"))
     place.chmod(0o755)
     home = place / "pipx's home 100%" / "venvs" / "memd"
-    user = ["setpriv", "--reuid", "64123", "--regid", "64123", "--clear-groups"]
+    # `env` runs it as that user does: what setpriv itself runs is still found with root's eyes.
+    user = ["setpriv", "--reuid", "64123", "--regid", "64123", "--clear-groups", "env"]
+    probe = ["-c", "import ensurepip, sys; sys.exit(sys.version_info < (3, 11))"]
     may_run = (
-        each for each in INTERPRETERS if subprocess.run([*user, each, "-c", ""], check=False, cwd="/").returncode == 0
+        each
+        for each in INTERPRETERS
+        if subprocess.run([*user, each, *probe], check=False, cwd="/", capture_output=True).returncode == 0
     )
     python = next(may_run, None)
     assert python is not None, f"no user may run any of {INTERPRETERS}: install python3 and python3-venv"
