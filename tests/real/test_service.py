@@ -167,7 +167,7 @@ def test_one_that_a_client_started_hands_over_at_the_install(service: Service) -
     done = service.ask("service", "install")
     assert done.returncode == 0, done.stderr
     assert f"has handed over · pid {pid}" in done.stderr
-    assert service.daemons() == [str(service.pid)]
+    until(lambda: service.daemons() == [str(service.pid)])  # the old one has let go, and then ends
     assert service.names() == ["note"]
 
 
