@@ -264,6 +264,9 @@ def notes(data: bytes) -> None:
         assert 1 <= found.trouble.line <= 1 + data.count(b"\n") + data.count(b"\r")
     _slugs(data[:400].decode(errors="replace"))
     _slugs(found.hook)
+    tagged = note.tagged(data, "claude")
+    assert note.tagged(tagged, "claude") == tagged
+    assert note.parse("stem", tagged).body == found.body
 
 
 def _rewrites_to_itself(found: Note) -> None:
