@@ -80,3 +80,42 @@ def test_colour_is_for_terminals_that_want_it(daemon: Daemon) -> None:
     for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert "\x1b" not in memctl_on_terminal({**daemon.env, **env}, *repo, "list", "--limit", "1").out
     assert "\x1b" not in memctl(daemon.env, "list", cwd=daemon.repo).out
+
+
+class Reader:
+    """Somebody who knows `memctl --help` and what it leads to, and nothing else."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.daemon = daemon
+        self.help = memctl(daemon.env, "--help").out
+
+    def types(self, command: str, *arguments: str, stdin: bytes = b"", **env: str) -> str:
+        """What a command prints that the help names, with options that the command's help names."""
+        assert re.search(rf"^  {command} ", self.help, re.MULTILINE)
+        told = memctl(self.daemon.env, command, "--help").out
+        assert all(re.search(rf"{option}\b", told) for option in arguments if option.startswith("--"))
+        ran = memctl({**self.daemon.env, **env}, command, *arguments, stdin=stdin, cwd=self.daemon.repo)
+        assert ran.code == 0, ran.err
+        return ran.out
+
+
+def test_the_help_alone_gets_a_note_saved_found_edited_restored_and_forgotten(daemon: Daemon, tmp_path: Path) -> None:
+    reader = Reader(daemon)
+    assert "memctl COMMAND --help" in reader.help
+    line = "Deploys go out on Tuesdays"
+    reader.types(
+        "save", "--type", "project", "--name", "deploys", "--description", line, stdin=b"Never on Fridays.\n"
+    )
+    assert reader.types("search", "deploys", "Tuesdays").startswith("deploys · repo")
+    editor = tmp_path / "editor.py"
+    editor.write_text(
+        "import pathlib, sys\n"
+        "file = pathlib.Path(sys.argv[1])\n"
+        "file.write_text(file.read_text().replace('Fridays', 'holidays'))\n"
+    )
+    reader.types("edit", "deploys", EDITOR=f"'{sys.executable}' -P '{editor}'")
+    assert "Never on holidays." in reader.types("show", "deploys")
+    first = reader.types("log", "deploys").splitlines()[-1].split()[-1]
+    reader.types("restore", "deploys", first)
+    assert "Never on Fridays." in reader.types("show", "deploys")
+    assert reader.types("forget", "deploys", "--yes").startswith("forgot deploys · repo — 2 versions")
