@@ -19,7 +19,7 @@ from typing import Any, Final, Generic
 
 import msgspec
 
-from memd.errors import MemdError, TooLarge
+from memd.errors import MemdError, Storage, TooLarge
 from memd.live import Outbox
 from memd.protocol import BATCH_MAX, REPLY_MAX, REQUEST_MAX, CallT, Params, Verb
 
@@ -153,6 +153,10 @@ class _Method(Generic[CallT]):
             return Success(await self._run(self._call(self._name, outbox), typed))
         except MemdError as error:
             return Error(error.code, f"{self._name}: {error.text}", error.data())
+        except OSError as error:  # the disk failed where no store was told of it: as storage as any other (SPEC 4)
+            _log.error("%s: the disk failed: %s", self._name, trace(error))
+            failed = Storage(f"{error.strerror or 'the disk failed'}; mend the disk and try again")
+            return Error(failed.code, f"{self._name}: {failed.text}", failed.data())
         except Exception as error:  # noqa: BLE001 - the boundary: whatever a verb raises becomes a reply
             return _incident(self._name, error)
 

@@ -144,11 +144,13 @@ def put_in_place(plan: Plan, written: Written) -> None:
     if not is_foreseen(plan, written):
         withdraw(plan, written)
         raise InterferenceError
-    for name, raw in plan.files.items():
-        if raw is None:
-            disk.remove(state.path(name))
-        else:
-            disk.replace(written.notes[name].path, state.path(name))
+    for name, staged in written.notes.items():
+        disk.replace(staged.path, state.path(name))
+    gone = [name for name, raw in plan.files.items() if raw is None]
+    if gone and written.notes:
+        disk.sync_dir(directory)  # a rename's text stands under its new name for good before the old one goes
+    for name in gone:
+        disk.remove(state.path(name))
     if plan.retired_usage:
         disk.replace(directory / USAGE, numbered(disk, directory, "usage.bad"))
     for file, own in zip(plan.own_files, written.own, strict=True):

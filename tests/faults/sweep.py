@@ -24,7 +24,7 @@ from .sweep_trap import Die, HangError, Op
 from .sweep_verbs import verbs
 from .sweep_world import a_world
 
-MANY: Final = {"kills": 60, "recoveries": 3, "errors": 2}
+MANY: Final = {"kills": 60, "recoveries": 3, "errors": 3}
 """Notes that the verbs of many notes take."""
 SLICES: Final = 4
 """Parts that a verb's points are dealt to."""

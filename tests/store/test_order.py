@@ -6,10 +6,10 @@ import pytest
 
 from memd import fs
 from memd.fs import Stamp
-from memd.store import Reconcile
+from memd.store import Reconcile, Rename
 from memd.usage import Usage
 from support.disks import FastDisk
-from support.stores import Kept, forget, opened, save
+from support.stores import ME, Kept, forget, opened, save
 
 
 class Log(FastDisk):
@@ -220,3 +220,12 @@ def test_a_reconcile_reads_a_note_that_was_written_just_before_it_was_looked_at(
     disk.log.clear()
     kept.do(Reconcile())
     assert ("read", "alpha.md") in disk.log
+
+
+def test_a_renamed_text_stands_for_good_before_its_old_name_goes(kept: Kept) -> None:
+    kept.saved("alpha", "One.")
+    disk = FastDisk()
+    kept.use(disk)
+    kept.do(Rename("alpha", "omega", ME))
+    between = disk.log[disk.log.index(("rename", "omega.md")) : disk.log.index(("unlink", "alpha.md"))]
+    assert ("fsync", kept.directory.name) in between, "the power may keep the removal and not the rename"
