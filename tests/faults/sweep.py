@@ -28,7 +28,7 @@ MANY: Final = {"kills": 60, "recoveries": 3, "errors": 3}
 """Notes that the verbs of many notes take."""
 SLICES: Final = 4
 """Parts that a verb's points are dealt to."""
-ONCE: Final = frozenset({"newfstatat", "statfs"})
+ONCE: Final = frozenset({"newfstatat", "statfs", "statx"})
 """Calls that fail once and not from then on: there are hundreds of them, and a file that has no status has failed."""
 LEAST: Final = {"kills": 2000, "recoveries": 500, "errors": 1500}
 """Distinct places that each sweep must have broken."""

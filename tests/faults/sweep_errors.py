@@ -30,6 +30,7 @@ ERRORS: Final = {
     "getdents64": (errno.EIO,),
     "newfstatat": (errno.EIO,),
     "statfs": (errno.EIO,),
+    "statx": (errno.EIO,),
 }
 """What each call fails with. A call that is not here and is made has to be put here: the sweep says so."""
 KINDS: Final = frozenset({"Storage", "Unreadable"})
