@@ -1,29 +1,36 @@
-"""The ranking. Law: one set of notes gives one answer, however it came about, and for ever.
+"""The rankings. Law: one set of notes gives one answer, however it came about, and for ever.
 
-A `Snapshot` is one store's index: a few segments of array postings (documents and counts of a term), each at
+A `Snapshot` is one store's index: a few segments of array postings (documents and counts of a word), each at
 least eight times as long as the next, and a short tail of notes not yet in one. A change makes a new snapshot
 that shares every segment it can: new notes go to the tail, replaced ones are struck out in a copied mask, a
 full tail becomes a segment, and neighbours of like size are merged. So a save costs the note, not the store.
 
 Postings hold counts and lengths, never scores, because one more note changes every score: N, document
 frequencies and the mean length are summed over the living notes of all snapshots when a query comes, as one
-corpus. Pure: numpy and msgspec. SPEC section 6.
+corpus. One index serves both rankers: `rank` is `plain` and `rich` is `rich`. The postings of forms are made
+from those of the words, and only where a form has several. Pure: numpy and msgspec. SPEC section 6.
 """
 
 import math
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate, chain, compress
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
+from memd import forms
+from memd.forms import FIELDS, HOOK, NAME, Asked, Field, Kind, Query, Words
 from memd.tokens import Term, spread_keys
 
 K1 = 1.2
 B = 0.75
+
+FEW = 64
+RARE = 4
+"""How many notes, and one of how many, may hold a word for `rich` to ask for it beside its form."""
 
 _TAIL = 32  # notes; more of them and looking through the tail costs a query more than a segment would
 _RATIO = 8  # a segment is at least this many times as long as the one after it
@@ -41,23 +48,57 @@ class Scored(msgspec.Struct, frozen=True):
     score: float
 
 
+class Size(NamedTuple):
+    """How long a text is: in words, for `plain`, and in forms, for `rich`."""
+
+    words: int = 0
+    forms: int = 0
+
+    def plus(self, other: "Size") -> "Size":
+        """Of both together."""
+        return Size(self.words + other.words, self.forms + other.forms)
+
+    def of(self, ranker: "_Ranker") -> int:
+        """The length that a ranker goes by."""
+        return self.forms if ranker.is_rich else self.words
+
+
 class _Doc(msgspec.Struct, frozen=True):
-    """One note: how often it holds each key (tokens and spread keys), and its length in tokens."""
+    """One note: how often it holds each key (words, humps, spread keys), as it is and with its fields weighed."""
 
     counts: Mapping[str, int]
+    weighed: Mapping[str, int]  # in the order of `counts`
     length: int
 
 
+class _Recent(msgspec.Struct, frozen=True):
+    """A note of the tail, with its forms."""
+
+    doc: _Doc
+    forms: Mapping[str, int]  # weighed
+    size: Size
+
+
 class _Segment(msgspec.Struct, frozen=True, eq=False):
-    """Postings of many notes: those of key number k are `starts[k]:starts[k + 1]` of `docs` and `counts`."""
+    """Postings of many notes: those of key number k are `starts[k]:starts[k + 1]` of `docs`, `counts` and `weighed`.
+
+    A form of several keys has its own in `form_docs` and `form_weighed`, under its number in `forms`; a form of one
+    key has that key's, and its number is `~k`; one that is its only key has no number.
+    """
 
     names: tuple[str, ...]
-    places: Mapping[str, int]  # name -> its document, the place in `names` and `lengths`
-    lengths: _Ints
+    places: Mapping[str, int]  # name -> its document, the place in `names`, `lengths` and `sizes`
+    lengths: _Ints  # in words
+    sizes: _Ints  # in forms
     keys: Mapping[str, int]
     starts: _Ints
     docs: _Ints
     counts: _Ints
+    weighed: _Ints
+    forms: Mapping[str, int]
+    form_starts: _Ints
+    form_docs: _Ints
+    form_weighed: _Ints
 
 
 class _Part(msgspec.Struct, frozen=True, eq=False):
@@ -66,7 +107,7 @@ class _Part(msgspec.Struct, frozen=True, eq=False):
     segment: _Segment
     alive: _Mask | None
     notes: int  # that live
-    tokens: int  # of the notes that live
+    size: Size  # of the notes that live
 
 
 class Snapshot(msgspec.Struct, frozen=True, eq=False):
@@ -75,7 +116,7 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
     EMPTY: ClassVar["Snapshot"]
 
     parts: tuple[_Part, ...] = ()
-    tail: Mapping[str, _Doc] = msgspec.field(default_factory=dict)
+    tail: Mapping[str, _Recent] = msgspec.field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum(part.notes for part in self.parts) + len(self.tail)
@@ -86,23 +127,30 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
         return sorted(chain(self.tail, *(_living_names(part) for part in self.parts)))
 
     @property
-    def tokens(self) -> int:
-        """How many tokens its notes hold, repeats counted."""
-        return sum(part.tokens for part in self.parts) + sum(doc.length for doc in self.tail.values())
+    def size(self) -> Size:
+        """How long its notes are together, repeats counted."""
+        sizes = chain((part.size for part in self.parts), (recent.size for recent in self.tail.values()))
+        return Size(*map(sum, zip(Size(), *sizes, strict=True)))
 
-    def replace(self, put: Mapping[str, Sequence[str]], drop: Collection[str] = ()) -> "Snapshot":
-        """A snapshot in which the notes of `put` (name -> tokens) are new or changed, those of `drop` gone.
+    @property
+    def tokens(self) -> int:
+        """How many words its notes hold, repeats counted."""
+        return self.size.words
+
+    def replace(self, put: Mapping[str, Words], drop: Collection[str] = ()) -> "Snapshot":
+        """A snapshot in which the notes of `put` (name -> words) are new or changed, those of `drop` gone.
 
         A name that is in both is put; one to drop that is not there is passed over.
         """
         gone = {*put, *drop}
         parts = [_without(part, gone) for part in self.parts]
-        tail = {name: doc for name, doc in self.tail.items() if name not in gone}
-        fresh = ((name, _doc(tokens)) for name, tokens in put.items())
+        tail = {name: recent for name, recent in self.tail.items() if name not in gone}
+        fresh = ((name, _doc(words)) for name, words in put.items())
         if len(tail) + len(put) <= _TAIL:
-            tail.update(fresh)
+            tail.update((name, _recent(doc)) for name, doc in fresh)
         else:
-            parts.append(_whole(_build(chain(tail.items(), fresh))))
+            known = ((name, recent.doc) for name, recent in tail.items())
+            parts.append(_whole(_build(chain(known, fresh))))
             tail = {}
         return Snapshot(tuple(_settled(parts)), tail)
 
@@ -110,13 +158,50 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
 Snapshot.EMPTY = Snapshot()
 
 
+class _Ranker(NamedTuple):
+    """One of the two formulas: which counts, which lengths."""
+
+    is_rich: bool
+
+
+_PLAIN, _RICH = _Ranker(is_rich=False), _Ranker(is_rich=True)
+
+
+class Weighty(NamedTuple):
+    """Something asked for that counts: by `weight` as often as a note holds it, by `above` if it does at all."""
+
+    asked: Asked
+    weight: float
+    above: float
+
+
+class Gave(msgspec.Struct, frozen=True):
+    """What a word of a query gave a note, from which of its fields; `form` is what was found, when not the word."""
+
+    word: str
+    kind: Kind | Literal["name"]
+    field: Field
+    score: float
+    form: str | None = None
+
+
 class Ranking(msgspec.Struct, frozen=True, eq=False):
-    """What `rank` found: `total` notes scored above 0."""
+    """What `rank` or `rich` found: `total` notes scored above 0."""
 
     total: int
     scores: _Floats  # of every note of every piece, in order; 0 for what is no hit
     pieces: Sequence[tuple[int, Sequence[str]]]  # (store, names) of a stretch of `scores`
     ends: Sequence[int]  # of each piece in `scores`
+    weights: Sequence[Weighty] = ()
+    mean: float = 0.0  # length of a note
+    ranker: _Ranker = _PLAIN
+    meant: Collection[str] = ()  # the names that a note is meant by
+    most: float = 0.0  # what a note that is meant gets above what its words give
+
+    @property
+    def is_rich(self) -> bool:
+        """Whether it is of `rich`."""
+        return self.ranker.is_rich
 
     def top(self, limit: int | None = None, offset: int = 0) -> list[Scored]:
         """At most `limit` hits after the first `offset`, best first; ties by store, then by name (SPEC 6)."""
@@ -141,44 +226,189 @@ class Ranking(msgspec.Struct, frozen=True, eq=False):
 
 
 def rank(terms: Iterable[Term], snapshots: Sequence[Snapshot]) -> Ranking:
-    """Scores the notes of all snapshots, as one corpus, against the terms, each counted once (SPEC 6).
+    """The ranker `plain`: scores the notes of all snapshots, as one corpus, against the terms, each once (SPEC 6).
 
     The order of `snapshots` is the order of the stores in a tie.
     """
-    keys = list(dict.fromkeys(term.key for term in terms))
+    return _rank(tuple(forms.plain(terms)), snapshots, _PLAIN)
+
+
+def rich(query: Query, snapshots: Sequence[Snapshot]) -> Ranking:
+    """The ranker `rich`: scores the notes of all snapshots, as one corpus, against a query of `forms.query` (SPEC 6).
+
+    The formula. A note's score is the sum, over what the query asks for, of
+
+        share · idf · tf / (tf + K1 · (1 − B + B · size / mean)) + above
+
+    with `idf = ln(1 + (N − n + 0.5) / (n + 0.5))` of the n of N notes that hold it at all.
+
+    - *What is asked for*: every form (share 1), and with a lower share each word as it stands, so that of two notes
+      with a form the one with the very word is first; two neighbours written as one; and the single characters of
+      Han, Kana and Hangul pairs. `forms` has the rules and the shares. What many notes hold tells little: neither a
+      word beside its form nor a part of a longer word is asked for when more than `FEW` notes and one of `RARE` have
+      it. A word that all notes have that have its form is asked for by its form, with both shares.
+    - *tf* is how often the note holds it, a place in its name or hook counted `NAME` or `HOOK` times: they say what a
+      note is for. *size* is how many forms the note has, each place counted once, and `mean` that of all notes.
+    - *above* is for an identifier, a path, a version: the most that all its parts could give any note. So a note with
+      it is before every note that only has its parts.
+    - A note whose name is the query, its slug, or a word of it that has parts, gets above all this the most that a
+      note could have.
+
+    `explain` tells these sums for one note.
+    """
+    ranking = _rank(query.asked, snapshots, _RICH)
+    most = sum(held.weight + held.above for held in ranking.weights)
+    places = list(_places(query.names, snapshots)) if ranking.total else []
+    if not places:
+        return ranking
+    scores = ranking.scores.copy()
+    scores[places] += most
+    return msgspec.structs.replace(
+        ranking, scores=scores, total=int(np.count_nonzero(scores)), meant=query.names, most=most
+    )
+
+
+def explain(ranking: Ranking, name: str, words: Words) -> list[Gave]:
+    """What gave a note its score, most first: the scores sum up to it. `words` are what the index has of the note."""
+    is_rich = ranking.ranker.is_rich
+    docs = [_doc(Words(list(keys))) for keys in (words.name, words.hook, words.body)]
+    tables = [(doc.counts, _forms_of(doc.counts)) for doc in docs]
+    times = (NAME, HOOK, 1) if is_rich else (1, 1, 1)
+    norm = _norm(_recent(_doc(words)).size.of(ranking.ranker), ranking.mean)
+    found: list[Gave] = []
+    for asked, weight, above in ranking.weights:
+        tfs = [table[asked.is_form].get(asked.key, 0) * time for table, time in zip(tables, times, strict=True)]
+        tf = sum(tfs)
+        if tf:
+            score = tf / (norm + tf) * weight + above
+            form = asked.key if asked.is_form and asked.key != asked.word else None
+            found += [
+                Gave(asked.word, asked.kind, field, score * part / tf, form)
+                for field, part in zip(FIELDS, tfs, strict=True)
+                if part
+            ]
+    if name in ranking.meant:
+        found.append(Gave(name, "name", "name", ranking.most))
+    return sorted(found, key=lambda gave: -gave.score)
+
+
+def _rank(asked: Sequence[Asked], snapshots: Sequence[Snapshot], ranker: _Ranker) -> Ranking:
     notes = sum(map(len, snapshots))
-    tokens = sum(snapshot.tokens for snapshot in snapshots)
-    if not keys or not tokens:
+    length = sum(snapshot.size.of(ranker) for snapshot in snapshots)
+    if not asked or not length:
         return Ranking(0, np.zeros(0), (), ())
-    # Each key is looked up once in each part, to be counted and then to be scored.
-    found = [[_held(part, keys) for part in snapshot.parts] for snapshot in snapshots]
-    frequencies = [sum(held.frequencies[at] for helds in found for held in helds) for at in range(len(keys))]
-    for snapshot in snapshots:
-        for doc in snapshot.tail.values():
-            for at, key in enumerate(keys):
-                frequencies[at] += key in doc.counts
-    weights = [idf(notes, frequency) for frequency in frequencies]
-    query = [(key, weight) for key, weight in zip(keys, weights, strict=True) if weight > 0]
-    mean = tokens / notes
+    found = _held(asked, snapshots, ranker)
+    return _scored(
+        _weigh(found, notes) if ranker.is_rich else _weigh_plainly(found, notes), snapshots, length / notes, ranker
+    )
+
+
+def part_of(ranking: Ranking, weights: Sequence[Weighty], snapshots: Sequence[Snapshot]) -> Ranking:
+    """What some of a ranking's weights give its notes: such parts add up to the ranking, but for a note meant."""
+    held = _held([weighty.asked for weighty in weights], snapshots, ranking.ranker)
+    postings = {(one.asked.is_form, one.asked.key): one.postings for one in held}
+    kept = [(weighty, postings[weighty.asked.is_form, weighty.asked.key]) for weighty in weights]
+    return _scored(kept, snapshots, ranking.mean, ranking.ranker)
+
+
+def _scored(
+    kept: Sequence[tuple[Weighty, Sequence["_Pair"]]], snapshots: Sequence[Snapshot], mean: float, ranker: _Ranker
+) -> Ranking:
+    weights = [weighty for weighty, _ in kept]
     pieces: list[tuple[int, Sequence[str]]] = []
     scores: list[_Floats] = []
-    for store, (snapshot, helds) in enumerate(zip(snapshots, found, strict=True)):
-        for part, held in zip(snapshot.parts, helds, strict=True):
+    parts = zip(*(postings for _, postings in kept), strict=True)
+    for store, snapshot in enumerate(snapshots):
+        for part in snapshot.parts:
             pieces.append((store, part.segment.names))
-            scores.append(_score_part(part, held, weights, mean))
-        if snapshot.tail:
-            pieces.append((store, list(snapshot.tail)))
-            scores.append(np.array([_score_doc(doc, query, mean) for doc in snapshot.tail.values()], np.float64))
+            scores.append(_score_part(part, next(parts, ()), weights, mean, ranker))
+        pieces.append((store, list(snapshot.tail)))
+        tail = [_score_recent(recent, weights, mean, ranker) for recent in snapshot.tail.values()]
+        scores.append(np.array(tail, np.float64))
     all_scores = np.concatenate(scores)
     ends = list(accumulate(len(names) for _, names in pieces))
-    return Ranking(int(np.count_nonzero(all_scores)), all_scores, pieces, ends)
+    return Ranking(int(np.count_nonzero(all_scores)), all_scores, pieces, ends, weights, mean, ranker)
+
+
+_Pair = tuple[_Ints, _Ints]  # documents, and how often each holds it
+
+
+class _Held(NamedTuple):
+    """How many living notes hold something that is asked for, and its postings in each part of the snapshots."""
+
+    asked: Asked
+    frequency: int
+    postings: Sequence[_Pair]
+
+
+def _held(asked: Iterable[Asked], snapshots: Sequence[Snapshot], ranker: _Ranker) -> list[_Held]:
+    """What of the asked is held at all."""
+    parts = [part for snapshot in snapshots for part in snapshot.parts]
+    recents = [recent for snapshot in snapshots for recent in snapshot.tail.values()]
+    words, found_forms = [recent.doc.counts for recent in recents], [recent.forms for recent in recents]
+    found: list[_Held] = []
+    for ask in asked:
+        key = ask.key
+        frequency = sum([key in table for table in (found_forms if ask.is_form else words)])
+        postings: list[_Pair] = []
+        for part in parts:
+            pair = _postings(part.segment, key, ranker, ask.is_form)
+            postings.append(pair)
+            if pair is not _NONE:
+                docs = pair[0]
+                frequency += len(docs) if part.alive is None else int(np.count_nonzero(part.alive[docs]))
+        if frequency:
+            found.append(_Held(ask, frequency, postings))
+    return found
+
+
+def _weigh_plainly(found: Iterable[_Held], notes: int) -> list[tuple[Weighty, Sequence[_Pair]]]:
+    """What is held, with its weight."""
+    return [(Weighty(ask, idf(notes, frequency), 0.0), postings) for ask, frequency, postings in found]
+
+
+def _weigh(found: Iterable[_Held], notes: int) -> list[tuple[Weighty, Sequence[_Pair]]]:
+    """What is held and worth asking for, with its weight; see `rich`."""
+    of_forms = {ask.key: frequency for ask, frequency, _ in found if ask.is_form}
+    most = max(FEW, notes // RARE)
+    more: set[str] = set()  # the forms that every note has as the very word
+    kept: list[tuple[Weighty, Sequence[_Pair]]] = []
+    for ask, frequency, postings in found:
+        share = ask.share
+        if ask.kind == "part" and frequency > most:
+            continue
+        if ask.beside is not None:
+            if of_forms.get(ask.beside) == frequency:
+                more.add(ask.beside)
+                continue
+            if frequency > most:
+                continue
+        elif ask.key in more and ask.is_form:
+            share += forms.WORD
+        above = sum([idf(notes, of_forms[form]) for form in ask.above if form in of_forms])
+        kept.append((Weighty(ask, share * idf(notes, frequency), above), postings))
+    return kept
+
+
+def _places(names: Iterable[str], snapshots: Sequence[Snapshot]) -> Iterator[int]:
+    """The places, among the scores, of the living notes of these names."""
+    begin = 0
+    for snapshot in snapshots:
+        for part in snapshot.parts:
+            found = (part.segment.places[name] for name in names if name in part.segment.places)
+            yield from (begin + at for at in found if part.alive is None or part.alive[at])
+            begin += len(part.segment.names)
+        yield from (begin + at for at, name in enumerate(snapshot.tail) if name in names)
+        begin += len(snapshot.tail)
 
 
 def holding(snapshot: Snapshot, keys: Set[str], least: int) -> list[str]:
     """The living notes, by name, that hold at least `least` of these keys: what nearly repeats a text is one."""
-    found = [name for name, doc in snapshot.tail.items() if len(doc.counts.keys() & keys) >= least]
+    found = [name for name, recent in snapshot.tail.items() if len(recent.doc.counts.keys() & keys) >= least]
     for part in snapshot.parts:
-        postings = [_postings(part.segment, key)[0] for key in keys if key in part.segment.keys]
+        postings = [
+            _postings(part.segment, key, _PLAIN, is_form=False)[0] for key in keys if key in part.segment.keys
+        ]
         if len(postings) < least or not postings:
             continue
         held = np.bincount(np.concatenate(postings), minlength=len(part.segment.names)) >= least
@@ -195,81 +425,135 @@ def idf(notes: int, frequency: int) -> float:
     return math.log(1 + (notes - frequency + 0.5) / (frequency + 0.5))
 
 
-class _Held(NamedTuple):
-    """What a part holds of each of some keys: the postings, and how many living notes they are of."""
+def _postings(segment: _Segment, key: str, ranker: _Ranker, is_form: bool) -> _Pair:
+    """The documents that hold the key or the form, dead ones too, and how often each does."""
+    if is_form:
+        number = segment.forms.get(key)
+        if number is None:
+            if key not in segment.keys or forms.forms(key) != (key,):
+                return _NONE
+            number = segment.keys[key]
+        elif number >= 0:
+            begin, end = segment.form_starts[number : number + 2].tolist()
+            return segment.form_docs[begin:end], segment.form_weighed[begin:end]
+        else:
+            number = ~number
+    else:
+        number = segment.keys.get(key)
+        if number is None:
+            return _NONE
+    begin, end = segment.starts[number : number + 2].tolist()
+    return segment.docs[begin:end], (segment.weighed if ranker.is_rich else segment.counts)[begin:end]
 
-    postings: list[tuple[_Ints, _Ints]]
-    frequencies: list[int]
+
+_NONE: _Pair = np.zeros(0, np.uint8), np.zeros(0, np.uint8)
 
 
-def _held(part: _Part, keys: Iterable[str]) -> _Held:
-    postings = [_postings(part.segment, key) for key in keys]
-    alive = part.alive
-    if alive is None:
-        return _Held(postings, [len(docs) for docs, _ in postings])
-    return _Held(postings, [int(np.count_nonzero(alive[docs])) for docs, _ in postings])
-
-
-def _postings(segment: _Segment, key: str) -> tuple[_Ints, _Ints]:
-    """The documents that hold the key, dead ones too, and how often each does."""
-    number = segment.keys.get(key)
-    if number is None:
-        return segment.docs[:0], segment.counts[:0]
-    span = slice(segment.starts[number], segment.starts[number + 1])
-    return segment.docs[span], segment.counts[span]
+def _norm(length: int, mean: float) -> float:
+    return (1 - B + B * length / mean) * K1
 
 
 # The next two compute one formula by the same operations in the same order, so that two equal notes tie to
 # the last bit wherever they lie.
 
 
-def _score_part(part: _Part, held: _Held, weights: Sequence[float], mean: float) -> _Floats:
+def _score_part(
+    part: _Part,
+    postings: Sequence[tuple[_Ints, _Ints]],
+    weights: Sequence[Weighty],
+    mean: float,
+    ranker: _Ranker,
+) -> _Floats:
     segment = part.segment
-    sizes = [len(docs) for docs, _ in held.postings]
-    if not any(sizes):
+    held = [(pair, weighty) for pair, weighty in zip(postings, weights, strict=True) if len(pair[0])]
+    if not held:
         return np.zeros(len(segment.names))
     # All postings in one go: a call of numpy costs more than most postings do. A document's terms are added up in
-    # the query's order, as `_score_doc` adds them.
-    docs = np.concatenate([docs for docs, _ in held.postings])
-    tf = np.concatenate([counts for _, counts in held.postings]).astype(np.float64)
-    weight = np.array(weights).repeat(sizes)
-    norms = (1 - B + B * segment.lengths[docs] / mean) * K1
-    scores: _Floats = np.bincount(docs, weight * tf / (tf + norms), len(segment.names)).astype(np.float64, copy=False)
+    # the query's order, as `_score_recent` adds them.
+    docs = np.concatenate([docs for (docs, _), _ in held])
+    gains = np.concatenate([tf for (_, tf), _ in held]).astype(np.float64)
+    lengths = segment.sizes if ranker.is_rich else segment.lengths
+    if len(docs) < len(lengths):
+        norms = (1 - B + B * lengths[docs] / mean) * K1
+    else:
+        norms = ((1 - B + B * lengths / mean) * K1)[docs]
+    norms += gains
+    gains /= norms
+    end = 0
+    for (these, _), (_, weight, above) in held:
+        span = slice(end, end := end + len(these))
+        gains[span] *= weight
+        if above:
+            gains[span] += above
+    scores: _Floats = np.bincount(docs, gains, len(segment.names)).astype(np.float64, copy=False)
     return scores if part.alive is None else scores * part.alive
 
 
-def _score_doc(doc: _Doc, query: Iterable[tuple[str, float]], mean: float) -> float:
+def _score_recent(recent: _Recent, weights: Iterable[Weighty], mean: float, ranker: _Ranker) -> float:
     score = 0.0
-    norm = (1 - B + B * doc.length / mean) * K1
-    for key, weight in query:
-        tf = doc.counts.get(key)
+    norm = _norm(recent.size.of(ranker), mean)
+    words = recent.doc.weighed if ranker.is_rich else recent.doc.counts
+    for asked, weight, above in weights:
+        tf = (recent.forms if asked.is_form else words).get(asked.key)
         if tf:
-            score += weight * tf / (tf + norm)
+            score += tf / (norm + tf) * weight + above
     return score
 
 
-def _doc(tokens: Sequence[str]) -> _Doc:
-    counts = Counter(tokens)
+def _doc(words: Words) -> _Doc:
+    counts = Counter(words.tokens)
+    counts.update(words.humps)
+    weighed = dict(counts)
+    for key in words.name:
+        weighed[key] += NAME - 1
+    for key in words.hook:
+        weighed[key] += HOOK - 1
     for token, count in list(counts.items()):
         if not token.isascii():  # asked here, since nearly every token is
             for key in spread_keys(token):
                 counts[key] += count
-    return _Doc(dict(counts), len(tokens))
+                weighed[key] = weighed.get(key, 0) + weighed[token]
+    return _Doc(dict(counts), weighed, len(words.tokens))
+
+
+def _recent(doc: _Doc) -> _Recent:
+    size = sum(count * len(forms.forms(key)) for key, count in doc.counts.items())
+    return _Recent(doc, _forms_of(doc.weighed), Size(doc.length, size))
+
+
+def _forms_of(counts: Mapping[str, int]) -> Mapping[str, int]:
+    """How often each form is held by what holds these keys so often."""
+    found: dict[str, int] = {}
+    for key, count in counts.items():
+        for form in forms.forms(key):
+            found[form] = found.get(form, 0) + count
+    return found
+
+
+class _Columns(NamedTuple):
+    """Postings in any order: the number of the key, the document, and how often, as it is and weighed."""
+
+    keys: _Ints
+    owners: _Ints
+    counts: _Ints
+    weighed: _Ints
 
 
 def _build(docs: Iterable[tuple[str, _Doc]]) -> _Segment:
     """One segment of these notes, read one by one: a whole store's counts as dicts would take 80 MB."""
     numbers = _Numbers()
     names: list[str] = []
-    lengths, sizes, keys, counts = array("q"), array("q"), array("i"), array("q")
+    lengths, sizes, keys, counts, weighed = array("q"), array("q"), array("i"), array("i"), array("i")
     for name, doc in docs:
         names.append(name)
         lengths.append(doc.length)
         sizes.append(len(doc.counts))
         keys.extend(map(numbers.__getitem__, doc.counts))
         counts.extend(doc.counts.values())
+        weighed.extend(doc.weighed.values())
     owners = np.repeat(np.arange(len(names), dtype=np.int32), np.array(sizes))
-    return _pack(tuple(names), np.array(lengths), numbers, np.array(keys), owners, np.array(counts))
+    columns = _Columns(np.array(keys), owners, np.array(counts), np.array(weighed))
+    return _pack(tuple(names), np.array(lengths), numbers, columns)
 
 
 def _merge(parts: Sequence[_Part]) -> _Segment:
@@ -277,21 +561,22 @@ def _merge(parts: Sequence[_Part]) -> _Segment:
     numbers = _Numbers()
     names: list[str] = []
     lengths: list[_Ints] = []
-    postings: list[tuple[_Ints, _Ints, _Ints]] = []
+    columns: list[_Columns] = []
     for part in parts:
         segment = part.segment
         alive = np.ones(len(segment.names), np.bool_) if part.alive is None else part.alive
         kept = alive[segment.docs]
-        keys = np.repeat(np.arange(len(segment.keys)), np.diff(segment.starts))[kept]
+        keys = np.repeat(np.arange(len(segment.keys), dtype=np.int32), np.diff(segment.starts))[kept]
         used = np.bincount(keys, minlength=len(segment.keys)) > 0
         renumber = np.zeros(len(segment.keys), np.int32)
         renumber[used] = np.fromiter(map(numbers.__getitem__, compress(segment.keys, used.tolist())), np.int32)
-        replace = np.cumsum(alive) - 1 + len(names)
-        postings.append((renumber[keys], replace[segment.docs[kept]], segment.counts[kept]))
+        replace = np.cumsum(alive, dtype=np.int32) - 1 + len(names)
+        owners = replace[segment.docs[kept]]
+        columns.append(_Columns(renumber[keys], owners, segment.counts[kept], segment.weighed[kept]))
         names += _living_names(part)
         lengths.append(segment.lengths[alive])
-    keys, owners, counts = (np.concatenate(column) for column in zip(*postings, strict=True))
-    return _pack(tuple(names), np.concatenate(lengths), numbers, keys, owners, counts)
+    whole = _Columns(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+    return _pack(tuple(names), np.concatenate(lengths), numbers, whole)
 
 
 class _Numbers(dict[str, int]):
@@ -302,22 +587,88 @@ class _Numbers(dict[str, int]):
         return number
 
 
-def _pack(
-    names: tuple[str, ...], lengths: _Ints, numbers: _Numbers, keys: _Ints, owners: _Ints, counts: _Ints
-) -> _Segment:
-    """A segment of postings given in any order of keys, as three columns."""
-    order = np.argsort(keys, kind="stable")
+def _pack(names: tuple[str, ...], lengths: _Ints, numbers: _Numbers, columns: _Columns) -> _Segment:
+    """A segment of postings given in any order of keys."""
+    order = np.argsort(columns.keys, kind="stable")
     starts = np.zeros(len(numbers) + 1, np.int32)
-    np.cumsum(np.bincount(keys, minlength=len(numbers)), out=starts[1:])
+    np.cumsum(np.bincount(columns.keys, minlength=len(numbers)), out=starts[1:])
+    docs, weighed = columns.owners[order], columns.weighed[order]
+    of_forms, fanout = _numbered_forms(numbers)
+    form_starts, form_docs, form_weighed = _form_postings(of_forms, starts, docs, weighed, len(names))
     return _Segment(
         names=names,
         places={name: place for place, name in enumerate(names)},
         lengths=_small(lengths),
+        sizes=_small(np.bincount(columns.owners, columns.counts * fanout[columns.keys], len(names)).astype(np.int64)),
         keys=dict(numbers),
         starts=_sealed(starts),
-        docs=_sealed(owners[order].astype(np.int32)),
-        counts=_small(counts[order]),
+        docs=_small(docs),
+        counts=_small(columns.counts[order]),
+        weighed=_small(weighed),
+        forms=of_forms.numbers,
+        form_starts=_sealed(form_starts),
+        form_docs=_small(form_docs),
+        form_weighed=_small(form_weighed),
     )
+
+
+class _Forms(NamedTuple):
+    """The forms of some keys: their numbers (see `_Segment`); beside each number from 0 a key that has the form."""
+
+    numbers: Mapping[str, int]
+    rows: _Ints
+    owners: _Ints
+
+
+def _numbered_forms(keys: Iterable[str]) -> tuple[_Forms, _Ints]:
+    """The forms of keys numbered in their order, and how many each key has."""
+    words = list(keys)
+    numbers = _Numbers()
+    flat, fanout = array("i"), array("i")
+    for key in words:
+        found = forms.forms(key)
+        fanout.append(len(found))
+        flat.extend(map(numbers.__getitem__, found))
+    forms_of, fans = np.array(flat), np.array(fanout)
+    owners = np.repeat(np.arange(len(words), dtype=np.int32), fans)
+    several = np.bincount(forms_of, minlength=len(numbers)) > 1
+    rows = np.cumsum(several, dtype=np.int32) - 1
+    sole = np.zeros(len(numbers), np.int32)
+    sole[forms_of] = owners
+    named: dict[str, int] = {}
+    for (form, _), is_several, row, owner in zip(
+        numbers.items(), several.tolist(), rows.tolist(), sole.tolist(), strict=True
+    ):
+        if is_several:
+            named[form] = row
+        elif words[owner] != form:
+            named[form] = ~owner
+    kept = several[forms_of]
+    return _Forms(named, rows[forms_of[kept]], owners[kept]), fans
+
+
+def _form_postings(
+    found: _Forms, starts: _Ints, docs: _Ints, weighed: _Ints, notes: int
+) -> tuple[_Ints, _Ints, _Ints]:
+    """The starts, documents and weighed counts of the forms that several keys have: those of the keys, summed up."""
+    rows = int(found.rows.max(initial=-1)) + 1
+    form_starts = np.zeros(rows + 1, np.int32)
+    if not rows:
+        return form_starts, docs[:0], weighed[:0]
+    # Form by form, so that what is sorted below is a row of sorted stretches.
+    order = np.argsort(found.rows, kind="stable")
+    owners = found.owners[order]
+    begins = starts[owners]
+    spans = starts[owners + 1] - begins
+    # For each posting of each key its place, so that all are had at once.
+    at = np.arange(int(spans.sum())) + np.repeat(begins - (np.cumsum(spans) - spans), spans)
+    places = np.repeat(found.rows[order].astype(np.int64) * notes, spans) + docs[at]
+    order = np.argsort(places, kind="stable")
+    places = places[order]
+    first = np.flatnonzero(np.diff(places, prepend=-1))
+    places = places[first]
+    np.cumsum(np.bincount(places // notes, minlength=rows), out=form_starts[1:])
+    return form_starts, places % notes, np.add.reduceat(weighed[at[order]].astype(np.int64), first)
 
 
 def _small(values: _Ints) -> _Ints:
@@ -332,7 +683,7 @@ def _sealed(values: _Ints) -> _Ints:
 
 
 def _whole(segment: _Segment) -> _Part:
-    return _Part(segment, None, len(segment.names), int(segment.lengths.sum()))
+    return _Part(segment, None, len(segment.names), Size(int(segment.lengths.sum()), int(segment.sizes.sum())))
 
 
 def _living_names(part: _Part) -> Iterable[str]:
@@ -350,8 +701,10 @@ def _without(part: _Part, gone: Collection[str]) -> _Part:
         return part
     alive[dying] = False
     alive.flags.writeable = False
-    tokens = int(segment.lengths[dying].sum())
-    return _Part(segment, alive, part.notes - len(dying), part.tokens - tokens)
+    left = Size(
+        part.size.words - int(segment.lengths[dying].sum()), part.size.forms - int(segment.sizes[dying].sum())
+    )
+    return _Part(segment, alive, part.notes - len(dying), left)
 
 
 def _settled(parts: Sequence[_Part]) -> Sequence[_Part]:

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-RANKERS: Final = ("plain",)
+RANKERS: Final = ("plain", "rich")
 SOURCES: Final = ("sessions", "claude", "transcripts")
 """The readers of past sessions: the home's own, Claude Code's, the files named at a session's start (SPEC 11)."""
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
@@ -39,7 +39,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     claude_import: bool = True
     claude_home: Path | None = None
     kimi_import: bool = False
-    search_ranker: str = "plain"
+    search_ranker: str = "rich"
     history_roots: tuple[Path, ...] = ()
     history_sources: tuple[str, ...] = SOURCES
     save_cap: int = 3

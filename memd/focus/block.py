@@ -12,7 +12,7 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
-from memd import bm25, listing, secrets, tokens
+from memd import bm25, forms, listing, secrets, tokens
 from memd.bm25 import Ranking, Snapshot
 from memd.focus import evidence, text
 from memd.focus.gone import gone_paths
@@ -138,19 +138,20 @@ def render(
     abstain: bool = True,
     roots: Collection[str] = (),
     exists: Callable[[str], bool] = lambda _path: True,
-    rule: evidence.Rule = evidence.RULE,
+    rule: evidence.Rule | None = None,
+    ranker: str = "plain",
 ) -> Block | None:
     """The block of a prompt over the stores, None for a blank prompt (SPEC 9).
 
     `read` is asked for the bodies of the notes that are shown, at most some twenty. `roots` are the names in the
     repository's root and `exists` says whether a path relative to it is there (see `gone`). `abstain=False`
-    gives the plain rule.
+    gives the plain rule. `ranker` is `plain` or `rich` (SPEC 6), and `rule` its rule unless another is given.
     """
     if _is_blank(prompt):
         return None
     prompt = _ends(prompt)
     return _Rendering(shelves, read, dialect, lambda words: gone_paths(words, roots, exists)).block(
-        prompt, rule if abstain else None
+        prompt, ranker, (rule or evidence.RULES[ranker]) if abstain else None
     )
 
 
@@ -258,10 +259,14 @@ class _Rendering:
         self._names = Names([shelf.notes for shelf in shelves])
         self.redacted = False
 
-    def block(self, prompt: str, rule: evidence.Rule | None) -> Block:
+    def block(self, prompt: str, ranker: str, rule: evidence.Rule | None) -> Block:
         """The block; `rule` None: the plain one."""
         snapshots = [shelf.index for shelf in self.shelves]
-        ranking = bm25.rank(tokens.query_terms(prompt), snapshots)
+        ranking = (
+            bm25.rich(forms.query(prompt), snapshots)
+            if ranker == "rich"
+            else bm25.rank(tokens.query_terms(prompt), snapshots)
+        )
         ranked = _Ranked(ranking, self.shelves)
         chosen = self._plain_choice(ranked) if rule is None else self._fitting(prompt, ranking, ranked, rule)
         bodies = [self._body(hit) for hit in chosen]

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from memd import bm25, tokens
+from memd import bm25, forms, tokens
 from memd.bm25 import Ranking, Snapshot
 from memd.focus.words import pieces, stem, weight
 from memd.tokens import Term
@@ -38,16 +38,19 @@ class Rule(msgspec.Struct, frozen=True):
 
     `least`: the unique words a body must be worth. `close`: the part of the closest note's closeness it must
     have. `hook`: what a telling word counts more when name or hook has it. `chance`: the unique words that any
-    note shares with a long paste.
+    note shares with a long paste. `pasted`: how many times `least` a body must be worth where something was pasted.
     """
 
     least: float = 0.45
     close: float = 0.5
     hook: float = 0.5
     chance: float = 1.5
+    pasted: float = 2.0
 
 
 RULE: Final = Rule()
+RULES: Final[Mapping[str, Rule]] = {"plain": RULE, "rich": Rule(close=0.55, pasted=3.0)}
+"""The rule of each ranker."""
 
 
 class Fit(msgspec.Struct, frozen=True):
@@ -83,7 +86,7 @@ class _Ranked(NamedTuple):
     """The words of a group, and the ranking of just these."""
 
     group: _Group
-    terms: Sequence[Term]
+    words: Sequence[str]
     ranking: Ranking
 
 
@@ -122,7 +125,7 @@ def fitting(
       the last `END` are asked in turn. Everything else weighs no more than `PASTE` words, and the first `chance`
       unique words in it count nothing: every log shares a few words with some note.
 
-    A note with `least` evidence (twice that where something was pasted) gets a body if its closeness (the
+    A note with `least` evidence (`pasted` times that where something was) gets a body if its closeness (the
     weighted score plus its hook's words) is at least `close` of the closest note's, whether that one has
     evidence or not: where a note without evidence stands far above, the match below it is chance.
     """
@@ -131,9 +134,11 @@ def fitting(
     found = tokens.tokenize(prompt)
     pasted = len(found) > TYPED
     first, last = (frozenset(end) for end in ((found[:END], found[-END:]) if pasted else (found, found)))
-    groups = _groups(tokens.query_terms(prompt), first, last)
-    parts = [_Ranked(group, terms, bm25.rank(terms, snapshots)) for group, terms in groups.items()]
-    asked = _Asked(parts, ranking, _unit(snapshots), hook_of, weigh, rule, least=rule.least * (2 if pasted else 1))
+    parts = (
+        _rich_parts(ranking, snapshots, first, last) if ranking.is_rich else _parts(prompt, snapshots, first, last)
+    )
+    unit = _unit(snapshots) * (1 + forms.WORD if ranking.is_rich else 1)
+    asked = _Asked(parts, ranking, unit, hook_of, weigh, rule, least=rule.least * (rule.pasted if pasted else 1))
     if not pasted:
         return Fits(tuple(asked.fits(lambda _group: True)))
     # The question stands before what was pasted, or after it. Nobody can say which, so both are asked in turn.
@@ -158,7 +163,7 @@ class _Asked(msgspec.Struct, frozen=True):
         """The notes that fit when these words were typed and all others pasted, closest first."""
         typed = [part for part in self.parts if is_typed(part.group)]
         pasted = [part for part in self.parts if not is_typed(part.group)]
-        dimmed = min(1.0, PASTE / max(1, sum(len(part.terms) for part in pasted)))
+        dimmed = min(1.0, PASTE / max(1, sum(len(part.words) for part in pasted)))
         stands = _blend([*_shares(typed, 1.0), *_shares(pasted, dimmed)])
         if stands is None:
             return []
@@ -181,6 +186,40 @@ class _Asked(msgspec.Struct, frozen=True):
         standings.sort(key=lambda standing: -standing.closeness)  # those that tie keep the order of `_best`
         close = self.rule.close * standings[0].closeness if standings else 0.0
         return [found.fit for found in standings if found.evidence >= self.least and found.closeness >= close]
+
+
+def _parts(
+    prompt: str, snapshots: Sequence[Snapshot], first: Collection[str], last: Collection[str]
+) -> list[_Ranked]:
+    """The words of the prompt by the ranker `plain`, group by group."""
+    groups = _groups(tokens.query_terms(prompt), first, last)
+    return [
+        _Ranked(group, [term.text for term in terms], bm25.rank(terms, snapshots)) for group, terms in groups.items()
+    ]
+
+
+def _rich_parts(
+    ranking: Ranking, snapshots: Sequence[Snapshot], first: Collection[str], last: Collection[str]
+) -> list[_Ranked]:
+    """What the ranker `rich` asked for, group by group: a form tells what the word does that it comes from."""
+    ends = [{part for token in end for part in (token, *forms.parts_of(token))} for end in (first, last)]
+    groups: dict[_Group, list[bm25.Weighty]] = {}
+    for weighty in ranking.weights:
+        asked = weighty.asked
+        words = asked.word.split(" ")
+        tells = weight(asked.word) if asked.kind in _TELLING_KINDS else 0.0
+        if asked.kind == "part" and not _can_stand(asked.word):
+            tells = 0.0
+        at_first, at_last = (all(word in end for word in words) for end in ends)
+        group = _Group(tells, at_first, at_last, piece=False)
+        groups.setdefault(group, []).append(weighty)
+    return [
+        _Ranked(group, list(dict.fromkeys(one.asked.word for one in asked)), bm25.part_of(ranking, asked, snapshots))
+        for group, asked in groups.items()
+    ]
+
+
+_TELLING_KINDS: Final = frozenset(("word", "form", "part"))
 
 
 def _groups(terms: Sequence[Term], first: Collection[str], last: Collection[str]) -> Mapping[_Group, Sequence[Term]]:
@@ -258,8 +297,8 @@ def _forms(typed: Iterable[_Ranked]) -> Mapping[str, float]:
     forms: dict[str, float] = {}
     for part in typed:
         if part.group.tells:
-            for term in part.terms:
-                form = stem(term.text)
+            for word in part.words:
+                form = stem(word)
                 forms[form] = max(forms.get(form, 0.0), part.group.tells)
     return forms
 

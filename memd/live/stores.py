@@ -360,6 +360,6 @@ class LiveStore:
 
 def index_with(index: Snapshot, committed: Committed) -> Snapshot:
     """An index with what a commit changed."""
-    put = {change.name: change.tokens for change in committed.changes if change.tokens is not None}
+    put = {change.name: change.words for change in committed.changes if change.words is not None}
     gone = [change.name for change in committed.changes if change.entry is None]
     return index.replace(put, gone) if put or gone else index

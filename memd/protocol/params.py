@@ -46,13 +46,14 @@ class NameParams(PlaceParams, kw_only=True, frozen=True):
 
 
 class SearchParams(PlaceParams, kw_only=True, frozen=True):
-    """`memory.search`. `ranker` None means the configured one."""
+    """`memory.search`. `ranker` None means the configured one; `explain` asks what gave each hit its score."""
 
     query: str
     limit: Limit = 5
     scope: Scope | None = None
     offset: Offset = 0
     ranker: str | None = None
+    explain: bool = False
 
 
 class ListParams(PlaceParams, kw_only=True, frozen=True):
@@ -203,11 +204,15 @@ class SessionEndParams(Params, kw_only=True, frozen=True):
 
 
 class FocusParams(PlaceParams, kw_only=True, frozen=True):
-    """`memory.focus`. With `cwd` nothing is frozen; `abstain` false gives the plain rule."""
+    """`memory.focus`. With `cwd` nothing is frozen; `abstain` false gives the plain rule.
+
+    `ranker` None means the configured one.
+    """
 
     prompt: str
     dialect: Dialect = Dialect.PYTHON
     abstain: bool = True
+    ranker: str | None = None
 
 
 class IndexParams(PlaceParams, kw_only=True, frozen=True):

@@ -84,13 +84,25 @@ class ReadReply(Reply, kw_only=True, frozen=True):
     redacted: bool = False
 
 
+class Gave(Reply, kw_only=True, frozen=True):
+    """What a word of the query gave a hit: `score` for what its `field` has of it; `form`: what was found for it."""
+
+    word: str
+    kind: Literal["word", "form", "part", "joined", "character", "name"]
+    field: Literal["name", "hook", "body"]
+    score: float
+    form: str | None = None
+
+
 class Hit(Reply, kw_only=True, frozen=True):
-    """One note that a search found."""
+    """One note that a search found. Only where it was asked for: its `score`, and in `explain` what that sums up."""
 
     name: str
     description: str
     scope: Scope
     redacted: bool = False
+    score: float | UnsetType = UNSET
+    explain: tuple[Gave, ...] | UnsetType = UNSET
 
 
 class SearchReply(Reply, kw_only=True, frozen=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from memd.draft import Draft
 from memd.errors import MemdError
+from memd.forms import Words
 from memd.fs import Stamp
 from memd.journal import Record
 from memd.listing import Listing
@@ -322,11 +323,11 @@ Outcome = Saved | Forgotten | Counted | Taken | Adopted | Brought | Left | Recon
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A note as it now stands, for the index; `entry` and `tokens` are None when it is gone."""
+    """A note as it now stands, for the index; `entry` and `words` are None when it is gone."""
 
     name: str
     entry: Entry | None
-    tokens: list[str] | None
+    words: Words | None
 
 
 class View(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from memd import journal, note
 from memd.errors import Refused
+from memd.forms import Words
 from memd.fs import Stamp
 from memd.journal import Planned, Record
 from memd.listing import Listing
@@ -222,7 +223,7 @@ class Plan:
         """Take in what the note's file was read to hold. Errors: TooSoonError."""
         self._begin(name)
         self.found[name] = read.entry.stamp
-        self._stand(read.entry, read.tokens)
+        self._stand(read.entry, read.words)
         head = self.head_hash(name)
         if head != read.entry.hash:
             self.taken.add(name)
@@ -233,7 +234,7 @@ class Plan:
         if name in self.dropped:
             raise TooSoonError(name)
 
-    def _stand(self, entry: Entry, words: list[str]) -> None:
+    def _stand(self, entry: Entry, words: Words) -> None:
         self.changes[entry.name] = Change(entry.name, entry, words)
         self.missing.pop(entry.name, None)
 

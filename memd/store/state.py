@@ -12,8 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from memd import journal, note, secrets, tokens
+from memd import forms, journal, note, secrets
 from memd.errors import Unreadable
+from memd.forms import Words
 from memd.fs import Disk, NotRegularError, Seen, Stamp
 from memd.journal import Heads, Record
 from memd.listing import Listing
@@ -41,7 +42,7 @@ class ReadNote(NamedTuple):
 
     raw: bytes
     entry: Entry
-    tokens: list[str]
+    words: Words
 
 
 class State:
@@ -249,7 +250,7 @@ class State:
             read = self.try_note(name)
             if read is not None:
                 self.set_entry(read.entry)
-                yield Change(name, read.entry, [words.setdefault(word, word) for word in read.tokens])
+                yield Change(name, read.entry, read.words.shared(words))
 
 
 def _if_readable(cached: Cached[T]) -> T | None:
@@ -261,8 +262,8 @@ def _if_readable(cached: Cached[T]) -> T | None:
 
 def read_entry(
     name: str, raw: bytes, stamp: Stamp | None, looked_ns: int, parsed: Note | None = None
-) -> tuple[Entry, list[str]]:
-    """The entry and the tokens of a note's bytes; `parsed` is what they say, where that is known."""
+) -> tuple[Entry, Words]:
+    """The entry and the words of a note's bytes; `parsed` is what they say, where that is known."""
     parsed = parsed or note.parse(name, raw)
     text = raw.decode("utf-8", "replace")
     fence = text.find(secrets.FENCE)
@@ -281,7 +282,7 @@ def read_entry(
         looked_ns=looked_ns,
         masked=None if masked == parsed.hook else masked,
     )
-    return entry, tokens.tokenize(f"{name} {parsed.hook} {parsed.body}")
+    return entry, forms.words(name, parsed.hook, parsed.body)
 
 
 def settled_stamp(entry: Entry, seen: Seen) -> bool:

@@ -19,6 +19,7 @@ from memd.note import Scope
 from memd.protocol import FocusNote, FocusParams, FocusReply, IndexParams, IndexReply
 from memd.sessions import Session
 from memd.verbs.call import Call
+from memd.verbs.ranking import chosen
 
 NOTHING = FocusReply(text=None, fenced=None, notes=(), total=0, budget=0, frozen=False)
 """The reply to a blank prompt, which spends nothing."""
@@ -66,8 +67,9 @@ async def rendered(call: Call, params: FocusParams) -> Block | None:
     place = call.place(params)
     live = call.session(params)
     cwd = Path(params.cwd or "" if live is None else live.state.cwd)
+    ranker = chosen(call, params.ranker)
     shelves = [await shelf(call.library, store) for store in place]
-    return await anyio.to_thread.run_sync(partial(render_here, shelves, place, cwd, params))
+    return await anyio.to_thread.run_sync(partial(render_here, shelves, place, cwd, params, ranker))
 
 
 async def shelf(library: Library, store: LiveStore) -> Shelf:
@@ -79,7 +81,7 @@ async def shelf(library: Library, store: LiveStore) -> Shelf:
     return shelf_of(store)
 
 
-def render_here(shelves: list[Shelf], place: Place, cwd: Path, params: FocusParams) -> Block | None:
+def render_here(shelves: list[Shelf], place: Place, cwd: Path, params: FocusParams, ranker: str) -> Block | None:
     """Render a block, reading the few bodies it shows and the repository's root; blocking."""
     root = paths.checkout(cwd)
     return render(
@@ -88,6 +90,7 @@ def render_here(shelves: list[Shelf], place: Place, cwd: Path, params: FocusPara
         partial(body_of, place),
         dialect=params.dialect,
         abstain=params.abstain,
+        ranker=ranker,
         roots=paths.names_in(root),
         exists=partial(paths.stands_in, root),
     )

@@ -12,10 +12,13 @@ from memd.protocol import HistoryHit, HistoryReadParams, HistoryReadReply, Histo
 from memd.verbs.call import Call, shown
 from memd.verbs.ranking import check_ranker, quoted
 
+RANKERS = ("plain",)
+"""The rankers that past sessions have: their index keeps no word, so that it has no forms either."""
+
 
 async def search(call: Call, params: HistorySearchParams) -> HistorySearchReply:
     """`history.search`: entries best first, how many there are, and how to get the rest."""
-    check_ranker(params.ranker)
+    check_ranker(params.ranker, RANKERS)
     answer = await call.library.history.search(call.place(params).repo, params.query, params.limit, params.offset)
     return HistorySearchReply(
         hits=tuple(map(as_hit, answer.page.hits)),

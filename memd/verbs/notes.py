@@ -88,7 +88,7 @@ async def read(call: Call, params: NameParams) -> ReadReply:
     warnings: list[str] = []
     if found is None:
         # SPEC 7: "failing both in both stores", and only where the caller looked.
-        found, warning = nearest(stores, params.name)
+        found, warning = nearest(stores, params.name, ranking.chosen(call, None))
         warnings.append(warning)
     store, entry = found
     raw, entry = await store.current(entry)
@@ -110,18 +110,18 @@ async def read(call: Call, params: NameParams) -> ReadReply:
     )
 
 
-def nearest(stores: list[LiveStore], name: str) -> tuple[tuple[LiveStore, Entry], str]:
+def nearest(stores: list[LiveStore], name: str, ranker: str) -> tuple[tuple[LiveStore, Entry], str]:
     """The best search hit for a name nobody has, and the warning that says so. Errors: NotFound."""
-    ranked = ranking.Ranked(stores, name)
+    ranked = ranking.Ranked(stores, name, ranker)
     hit = next(ranked.served(1), None)
     if hit is None:
         raise NotFound("no note has that name or hook, and none shares a word with it")
     words = ranking.quoted(name)
     warning = (
-        f"[no note has that name or hook · opened {hit[1].name}, the closest of {ranked.total} by memory.search"
+        f"[no note has that name or hook · opened {hit.entry.name}, the closest of {ranked.total} by memory.search"
         f" · memory.search({words}, limit={ranked.total}) for the ranking]"
     )
-    return hit, warning
+    return (hit.store, hit.entry), warning
 
 
 async def count(call: Call, store: LiveStore, entry: Entry, reader: Author) -> tuple[Pointer | None, list[str]]:

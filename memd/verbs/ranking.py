@@ -5,26 +5,41 @@ SPEC sections 6 and 7, `memory.search`. Searching counts nothing.
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from memd import bm25, tokens
-from memd.errors import Refused
+from msgspec import structs
+
+from memd import bm25, forms, note, tokens
+from memd.bm25 import Ranking
+from memd.config import RANKERS
+from memd.errors import NotFound, Refused
 from memd.live import LiveStore
-from memd.protocol import Hit, SearchParams, SearchReply
+from memd.protocol import Gave, Hit, SearchParams, SearchReply
 from memd.store import Entry
 from memd.verbs.call import Call, shown, shown_hook
 
 _quote = json.JSONEncoder(ensure_ascii=False).encode
 
-RANKERS = ("plain",)
-"""The rankers there are; config `search.ranker` and a verb's `ranker` choose among them."""
+
+class Found(NamedTuple):
+    """A hit: where it is, what it is, and what it scored."""
+
+    store: LiveStore
+    entry: Entry
+    score: float
 
 
 class Ranked:
-    """The ranking of several stores' notes as one corpus."""
+    """The ranking of several stores' notes as one corpus, by one of the rankers."""
 
-    def __init__(self, stores: Sequence[LiveStore], query: str) -> None:
+    def __init__(self, stores: Sequence[LiveStore], query: str, ranker: str) -> None:
         self.stores = stores
-        self.ranking = bm25.rank(tokens.query_terms(query), [store.index for store in stores])
+        snapshots = [store.index for store in stores]
+        self.ranking: Ranking = (
+            bm25.rich(forms.query(query), snapshots)
+            if ranker == "rich"
+            else bm25.rank(tokens.query_terms(query), snapshots)
+        )
         self.gone = 0
         self.edited: set[LiveStore] = set()
 
@@ -33,52 +48,73 @@ class Ranked:
         """How many notes scored, less those found gone so far."""
         return self.ranking.total - self.gone
 
-    def served(self, limit: int | None = None, offset: int = 0) -> Iterator[tuple[LiveStore, Entry]]:
+    def served(self, limit: int | None = None, offset: int = 0) -> Iterator[Found]:
         """The hits, best first, each looked at on disk before it goes out."""
         while limit is None or limit > 0:
             page = self.ranking.top(limit, offset)
             offset += len(page)
             for hit in page:
-                found = self._look(self.stores[hit.store], hit.name)
-                if found is None:
+                store = self.stores[hit.store]
+                entry = self._look(store, hit.name)
+                if entry is None:
                     self.gone += 1
                     continue
-                yield found
+                yield Found(store, entry, hit.score)
                 limit = None if limit is None else limit - 1
             if limit is None or not page:
                 return
 
-    def _look(self, store: LiveStore, name: str) -> tuple[LiveStore, Entry] | None:
+    def _look(self, store: LiveStore, name: str) -> Entry | None:
         entry = store.entries.get(name)
         if entry is None:
             return None
         stamp = store.stamp(name)
         if stamp is None:
-            return (store, entry) if store.view.suspended else None
+            return entry if store.view.suspended else None
         if stamp != entry.stamp:
             self.edited.add(store)
-        return store, entry
+        return entry
 
 
 async def search(call: Call, params: SearchParams) -> SearchReply:
     """`memory.search`: hits best first, how many there are, and how to get the rest."""
-    check_ranker(params.ranker)
+    ranker = chosen(call, params.ranker)
     stores = await call.stores(params, params.scope)
-    ranked = Ranked(stores, params.query)
+    ranked = Ranked(stores, params.query, ranker)
     found = list(ranked.served(params.limit, params.offset))
     if ranked.edited:
         for store in ranked.edited:
             await store.try_reconcile()
-        ranked = Ranked(stores, params.query)
+        ranked = Ranked(stores, params.query, ranker)
         found = list(ranked.served(params.limit, params.offset))
-    hits = tuple(as_hit(store, entry) for store, entry in found)
-    return SearchReply(hits=hits, total=ranked.total, notice=notice(params, len(hits), ranked.total))
+    hits = [as_hit(store, entry) for store, entry, _ in found]
+    if params.explain:
+        hits = [await explained(hit, ranked.ranking, one) for hit, one in zip(hits, found, strict=True)]
+    return SearchReply(hits=tuple(hits), total=ranked.total, notice=notice(params, len(hits), ranked.total))
 
 
-def check_ranker(ranker: str | None) -> None:
-    """Refuse a ranker there is not (field `ranker`)."""
-    if ranker is not None and ranker not in RANKERS:
-        choices = ", ".join(RANKERS)
+async def explained(hit: Hit, ranking: Ranking, found: Found) -> Hit:
+    """A hit with its score and what that sums up, as its text tells; of a note that went meanwhile with nothing."""
+    try:
+        raw, entry = await found.store.current(found.entry)
+    except NotFound:
+        return structs.replace(hit, score=found.score, explain=())
+    parsed = note.parse(entry.name, raw)
+    gave = bm25.explain(ranking, entry.name, forms.words(entry.name, parsed.hook, parsed.body))
+    told = (Gave(word=one.word, kind=one.kind, field=one.field, score=one.score, form=one.form) for one in gave)
+    return structs.replace(hit, score=found.score, explain=tuple(told))
+
+
+def chosen(call: Call, ranker: str | None) -> str:
+    """The ranker a caller asks for, else the configured one. Errors: Refused (field `ranker`) when there is none."""
+    check_ranker(ranker, RANKERS)
+    return ranker or call.library.config.search_ranker
+
+
+def check_ranker(ranker: str | None, rankers: Sequence[str]) -> None:
+    """Refuse a ranker that is none of these (field `ranker`)."""
+    if ranker is not None and ranker not in rankers:
+        choices = ", ".join(rankers)
         raise Refused("ranker", f"ranker: one of {choices}; leave it out for the configured one", bound=choices)
 
 

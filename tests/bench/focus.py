@@ -59,7 +59,9 @@ def _figures(notes: int, most: float, rounds: int) -> list[Row]:
 def _shelf(store: Store) -> Shelf:
     committed = store.open()
     entries = {change.name: change.entry for change in committed.changes if change.entry is not None}
-    index = bm25.Snapshot.EMPTY.replace({change.name: change.tokens or [] for change in committed.changes})
+    index = bm25.Snapshot.EMPTY.replace(
+        {change.name: change.words for change in committed.changes if change.words is not None}
+    )
     lines = lines_of(committed.view.listing or Listing(), entries)
     return Shelf(scope=Scope.REPO, notes=entries, index=index, lines=lines, loaded=load(lines, lambda _name: 0))
 

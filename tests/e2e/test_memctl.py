@@ -59,6 +59,9 @@ def test_the_first_day(env: dict[str, str], repo: Path) -> None:
     assert saved.out == "saved buildhost-tmp-is-ram-never · repo\n"
     name = "buildhost-tmp-is-ram-never"
     assert memctl(env, "search", "scratch", "tmp", cwd=repo).out == f"{name} · repo — {hook}\n"
+    assert memctl(env, "search", "scratches", "--ranker", "plain", cwd=repo).out == ""
+    explained = memctl(env, "search", "scratches", "--explain", cwd=repo).out.splitlines()
+    assert [line.split()[1:] for line in explained[1:]] == [["hook", "scratches", "as", "scratch", "form"]]
     assert memctl(env, "list", cwd=repo / ".git").out == f"{name}\tfeedback\trepo\t{hook}\n"
     text = memctl(env, "show", name, cwd=repo).out
     assert text.endswith("\n---\n\nUse /var/tmp.\n")

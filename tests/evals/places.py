@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from memd import note, tokens
+from memd import forms, note
 from memd.bm25 import Snapshot
 from memd.focus import Block, Shelf, lines_of, load, render
 from memd.focus.evidence import RULE, Rule
+from memd.forms import Words
 from memd.listing import Listing
 from memd.note import NoteType, Scope
 
@@ -47,7 +48,11 @@ class Place(NamedTuple):
     bodies: Mapping[tuple[Scope, str], str]
 
     def block(
-        self, prompt: str, rule: Rule | None = RULE, read: Callable[[str], str] = lambda body: body
+        self,
+        prompt: str,
+        rule: Rule | None = RULE,
+        read: Callable[[str], str] = lambda body: body,
+        ranker: str = "plain",
     ) -> Block | None:
         """The block of a prompt; `rule` None gives the plain one."""
         return render(
@@ -55,12 +60,13 @@ class Place(NamedTuple):
             prompt,
             lambda scope, name: read(self.bodies[scope, name]),
             abstain=rule is not None,
-            rule=rule or RULE,
+            rule=rule,
+            ranker=ranker,
         )
 
-    def bodied(self, prompt: str, rule: Rule | None = RULE) -> list[str]:
+    def bodied(self, prompt: str, rule: Rule | None = RULE, ranker: str = "plain") -> list[str]:
         """The names of the notes whose bodies a prompt earns, in order."""
-        block = self.block(prompt, rule)
+        block = self.block(prompt, rule, ranker=ranker)
         return [note.name for note in block.notes if note.shown == "body"] if block else []
 
 
@@ -86,13 +92,13 @@ def _shelf(scope: Scope, directory: Path | None, bodies: dict[tuple[Scope, str],
     if directory is None:
         return Shelf(scope)
     cards: dict[str, Card] = {}
-    words: dict[str, list[str]] = {}
+    words: dict[str, Words] = {}
     for path in sorted(directory.glob("*.md")):
         if not note.is_note_name(path.name):
             continue
         parsed = note.parse(path.stem, path.read_bytes())
         cards[path.stem] = Card(path.stem, note.slug(path.stem), parsed.hook, parsed.type)
-        words[path.stem] = tokens.tokenize(f"{path.stem} {parsed.hook} {parsed.body}")
+        words[path.stem] = forms.words(path.stem, parsed.hook, parsed.body)
         bodies[scope, path.stem] = parsed.body
     listing = Listing.decode((directory / "MEMORY.md").read_bytes())
     # As reconcile does, so that the index lists every note.

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.bm25 import Scored, Snapshot, holding, rank
+from memd.forms import Words
 from memd.tokens import query_terms, tokenize
 
 TEXTS = [
@@ -52,8 +53,8 @@ def answers(snapshots: Sequence[Snapshot]) -> list[list[Scored]]:
     return [rank(query_terms(query), snapshots).top() for query in QUERIES]
 
 
-def tokens_of(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    return {name: tokenize(text) for name, text in texts.items()}
+def tokens_of(texts: Mapping[str, str]) -> dict[str, Words]:
+    return {name: Words(tokenize(text)) for name, text in texts.items()}
 
 
 def after(snapshot: Snapshot, steps: Iterable[tuple[Mapping[str, str], set[str]]]) -> Snapshot:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd import bm25, postings
+from memd.forms import Words
 from memd.postings import EMPTY, Packed, Shelf
 from memd.tokens import query_terms, tokenize
 
@@ -43,7 +44,7 @@ def test_scores_are_those_of_the_notes(groups: list[list[str]], query: str, stru
     gone = {at: {place for place in struck if place < len(group)} for at, group in enumerate(groups)}
     snapshots = [
         bm25.Snapshot.EMPTY.replace(
-            {f"{place:03}": tokenize(text) for place, text in enumerate(group) if place not in gone[at]}
+            {f"{place:03}": Words(tokenize(text)) for place, text in enumerate(group) if place not in gone[at]}
         )
         for at, group in enumerate(groups)
     ]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from memd import listing, tokens
+from memd import forms, listing
 from memd.bm25 import Snapshot
 from memd.focus import Block, Dialect, Reader, Shelf, lines_of, load, render
 from memd.listing import Listing
@@ -38,7 +38,7 @@ def shelf(
     if index is None:
         index = "".join(f"{listing.row(note.name, note.hook)}\n" for note in sheets.values())
     lines = lines_of(Listing(index.encode()), sheets)
-    words = {name: tokens.tokenize(f"{name} {note.hook} {note.body}") for name, note in sheets.items()}
+    words = {name: forms.words(name, note.hook, note.body) for name, note in sheets.items()}
     return Shelf(scope, sheets, Snapshot.EMPTY.replace(words), lines, load(lines, last_used))
 
 

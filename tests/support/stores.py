@@ -91,7 +91,7 @@ class Kept:
         self.disk = disk or FastDisk()
         self.store = Store(directory, disk=self.disk, clock=self.clock, lock_timeout=0.05, **more)  # type: ignore[arg-type]
         self.entries: dict[str, Entry] = {}
-        self.tokens: dict[str, list[str]] = {}
+        self.tokens: dict[str, Sequence[str]] = {}
 
     def use(self, disk: Disk) -> None:
         """Go on with another disk."""
@@ -135,8 +135,8 @@ class Kept:
             self.tokens.pop(change.name, None)
             return
         self.entries[change.name] = change.entry
-        if change.tokens is not None:
-            self.tokens[change.name] = change.tokens
+        if change.words is not None:
+            self.tokens[change.name] = change.words.tokens
 
     def touch_directory(self) -> None:
         """Let the directory say that it changed, also on a file system whose clock ticks slowly."""

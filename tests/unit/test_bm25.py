@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from memd.bm25 import Ranking, Snapshot, rank
+from memd.forms import Words
 from memd.tokens import query_terms, tokenize
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "bm25.json").read_text("utf-8"))
@@ -16,7 +17,7 @@ QUERIES = [(case["texts"], query) for case in CASES for query in case["queries"]
 
 
 def index(texts: Mapping[str, str]) -> Snapshot:
-    return Snapshot.EMPTY.replace({name: tokenize(text) for name, text in texts.items()})
+    return Snapshot.EMPTY.replace({name: Words(tokenize(text)) for name, text in texts.items()})
 
 
 def search(query: str, *snapshots: Snapshot) -> Ranking:
@@ -35,7 +36,7 @@ def numbered(count: int, text: str = "filler") -> dict[str, str]:
 @pytest.mark.parametrize(("texts", "case"), QUERIES, ids=[query["query"] for _, query in QUERIES])
 def test_cases(texts: list[str], case: dict[str, Any], spare: int) -> None:
     """Whether the notes lie in the tail or in segments with many dead ones is not seen."""
-    snapshot = index(numbered(spare)).replace({str(at): tokenize(text) for at, text in enumerate(texts)})
+    snapshot = index(numbered(spare)).replace({str(at): Words(tokenize(text)) for at, text in enumerate(texts)})
     ranking = search(case["query"], snapshot.replace({}, numbered(spare)))
     hits = [(int(hit.name), hit.score) for hit in ranking.top()]
     assert [at for at, _ in hits] == [at for at, _ in case["hits"]]
@@ -86,7 +87,7 @@ def test_two_snapshots_are_one_corpus() -> None:
 
 @pytest.mark.parametrize("spare", [0, 100], ids=["tail", "segment"])
 def test_ties_keep_store_order_then_name_order(spare: int) -> None:
-    repo = index(numbered(spare)).replace({name: ["same"] for name in ("b", "Z", "é", "a")})
+    repo = index(numbered(spare)).replace({name: Words(["same"]) for name in ("b", "Z", "é", "a")})
     everywhere = index({"a": "same", "0": "same"})
     hits = search("same", repo, everywhere).top()
     assert [(hit.store, hit.name) for hit in hits] == [(0, "Z"), (0, "a"), (0, "b"), (0, "é"), (1, "0"), (1, "a")]
@@ -97,7 +98,7 @@ def test_a_tie_does_not_see_where_a_note_lies() -> None:
     text = "same words again same odd number of them here scripts/a.py"
     snapshot = index(numbered(100, text))
     for name in ("n0050", "n0007", "m"):
-        snapshot = snapshot.replace({name: tokenize(text)})
+        snapshot = snapshot.replace({name: Words(tokenize(text))})
     hits = search("odd scripts/a.py same number again words", snapshot).top()
     assert len({hit.score for hit in hits}) == 1
     assert [hit.name for hit in hits] == ["m", *numbered(100)]
@@ -137,7 +138,7 @@ def test_empty_notes_count_as_notes() -> None:
 @pytest.mark.parametrize("size", [3, 100], ids=["tail", "segment"])
 def test_a_replaced_note_is_found_by_its_new_words_only(size: int) -> None:
     snapshot = index(numbered(size, "old words"))
-    after = snapshot.replace({"n0001": ["new"]})
+    after = snapshot.replace({"n0001": Words(["new"])})
     assert names(search("new", after)) == ["n0001"]
     assert "n0001" not in names(search("old", after))
     assert search("old", after).total == size - 1
@@ -158,14 +159,14 @@ def test_a_dropped_note_is_gone_and_an_unknown_one_is_passed_over(size: int) -> 
 
 
 def test_a_name_both_put_and_dropped_is_put() -> None:
-    assert index({"a": "old"}).replace({"a": ["new"]}, ["a"]).names == ["a"]
+    assert index({"a": "old"}).replace({"a": Words(["new"])}, ["a"]).names == ["a"]
 
 
 def test_a_snapshot_keeps_its_answers() -> None:
     before = index(numbered(200, "words"))
     answers = search("words", before).top()
-    before.replace({"n0000": ["words", "more"]}, ["n0001"])
-    before.replace({f"m{at}": ["words"] for at in range(300)})
+    before.replace({"n0000": Words(["words", "more"])}, ["n0001"])
+    before.replace({f"m{at}": Words(["words"]) for at in range(300)})
     assert search("words", before).top() == answers
     with pytest.raises(ValueError, match="read-only"):
         before.parts[0].segment.counts[0] = 5
@@ -175,7 +176,7 @@ def test_a_save_shares_the_postings() -> None:
     before = index(numbered(1000, "words"))
     after = before
     for at in range(20):
-        after = after.replace({f"n{at:04}": ["new"]})
+        after = after.replace({f"n{at:04}": Words(["new"])})
     assert after.parts[0].segment is before.parts[0].segment
     assert len(after.tail) == 20
 
@@ -191,7 +192,7 @@ def test_a_segment_more_than_half_dead_is_written_again() -> None:
 def test_segments_stay_few_and_mostly_alive() -> None:
     snapshot = index(numbered(2000, "words"))
     for at in range(3000):
-        snapshot = snapshot.replace({f"n{at % 700:04}": ["words", str(at)]})
+        snapshot = snapshot.replace({f"n{at % 700:04}": Words(["words", str(at)])})
         sizes = [part.notes for part in snapshot.parts]
         assert all(longer >= 8 * shorter for longer, shorter in itertools.pairwise(sizes))
         assert all(2 * part.notes >= len(part.segment.names) for part in snapshot.parts)

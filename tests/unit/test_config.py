@@ -61,7 +61,7 @@ def test_what_is_not_given_is_its_default(raw: bytes) -> None:
 def test_defaults() -> None:
     default = Config()
     assert (default.claude_import, default.kimi_import, default.save_cap) == (True, False, 3)
-    assert (default.settle_ms, default.lock_timeout_s, default.search_ranker) == (2000, 10.0, "plain")
+    assert (default.settle_ms, default.lock_timeout_s, default.search_ranker) == (2000, 10.0, "rich")
     assert default.sound
 
 

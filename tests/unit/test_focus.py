@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memd import forms
 from memd.draft import PLACEHOLDER
 from memd.focus import Block, Dialect, Shelf, is_conflict_copy, load, render
 from memd.focus.block import FRAME_BYTES
@@ -505,7 +506,7 @@ def test_how_the_notes_came_in_is_not_seen() -> None:
         index = one.index.EMPTY
         for at in range(0, len(order), 50):
             index = index.replace(
-                {note.name: f"{note.name} {note.hook} {note.body}".lower().split() for note in order[at : at + 50]}
+                {note.name: forms.words(note.name, note.hook, note.body) for note in order[at : at + 50]}
             )
         store = Shelf(one.scope, one.notes, index, repo(*hooks).lines, load(repo(*hooks).lines, lambda _name: 0))
         blocks.append(focus("the quartz lamp", store))
