@@ -55,9 +55,12 @@ mutants: $(VENV)/.ready
 bench: $(VENV)/.ready
 	$(BIN)/python -m tests.bench
 
+# EVAL_SETS names a directory of more retrieval sets than may be shipped.
 eval: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[eval]'
 	$(BIN)/python -m tests.evals
 	$(BIN)/python -m tests.evals.sessions
+	$(BIN)/python -m tests.evals.retrieval --parts $(if $(EVAL_SETS),--sets $(EVAL_SETS))
 
 races: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m tests.lives races

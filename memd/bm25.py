@@ -356,7 +356,7 @@ def _held(asked: Iterable[Asked], snapshots: Sequence[Snapshot], ranker: _Ranker
             postings.append(pair)
             if pair is not _NONE:
                 docs = pair[0]
-                frequency += len(docs) if part.alive is None else int(np.count_nonzero(part.alive[docs]))
+                frequency += len(docs) if part.alive is None else int(np.count_nonzero(part.alive.take(docs)))
         if frequency:
             found.append(_Held(ask, frequency, postings))
     return found
@@ -470,13 +470,13 @@ def _score_part(
         return np.zeros(len(segment.names))
     # All postings in one go: a call of numpy costs more than most postings do. A document's terms are added up in
     # the query's order, as `_score_recent` adds them.
-    docs = np.concatenate([docs for (docs, _), _ in held])
-    gains = np.concatenate([tf for (_, tf), _ in held]).astype(np.float64)
+    docs = np.concatenate([docs for (docs, _), _ in held], dtype=np.intp)
+    gains = np.concatenate([tf for (_, tf), _ in held], dtype=np.float64)
     lengths = segment.sizes if ranker.is_rich else segment.lengths
     if len(docs) < len(lengths):
-        norms = (1 - B + B * lengths[docs] / mean) * K1
+        norms = (1 - B + B * lengths.take(docs) / mean) * K1
     else:
-        norms = ((1 - B + B * lengths / mean) * K1)[docs]
+        norms = ((1 - B + B * lengths / mean) * K1).take(docs)
     norms += gains
     gains /= norms
     end = 0

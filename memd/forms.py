@@ -138,9 +138,10 @@ def query(text: str) -> Query:
     """What a query asks for by the ranker `rich`."""
     stripped = text.strip()
     slug = note.slug(stripped)
-    joined = (term.text for term in tokens.query_terms(text) if len(parts_of(term.text)) > 1)
+    asked = asked_of(text)
+    joined = (one.word for one in asked if one.kind == "word" and len(parts_of(one.word)) > 1)
     names = (stripped, slug, slug.replace("-", "_"), *joined)
-    return Query(tuple(asked_of(text)), tuple(dict.fromkeys(name for name in names if name)))
+    return Query(tuple(asked), tuple(dict.fromkeys(name for name in names if name)))
 
 
 def asked_of(text: str) -> list[Asked]:
@@ -182,7 +183,7 @@ def _word(token: str) -> Asked:
         if _IDENTIFIER.search(token):
             return Asked(token, "word", token, EXACT, above=forms(token))
         return Asked(token, "word", token, WORD)
-    if not token.isascii() and (term := tokens.query_terms(token)[0]).spread:
+    if not token.isascii() and (term := tokens.term_of(token)).spread:
         # One character stands for every pair that holds it, and has no other form.
         return Asked(token, "word", term.key, 1.0 + WORD)
     return Asked(token, "word", token, WORD, beside=stem(token))

@@ -89,7 +89,12 @@ def tokenize(text: str) -> list[str]:
 
 def query_terms(text: str) -> tuple[Term, ...]:
     """The terms of a query, each once, in the order they were first seen (SPEC 6)."""
-    return tuple(Term(token, _is_single(token)) for token in dict.fromkeys(tokenize(text)))
+    return tuple(map(term_of, dict.fromkeys(tokenize(text))))
+
+
+def term_of(token: str) -> Term:
+    """The term that a token of a query is."""
+    return Term(token, _is_single(token))
 
 
 def spread_keys(token: str) -> tuple[str, ...]:

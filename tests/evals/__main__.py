@@ -16,7 +16,7 @@ from statistics import mean
 import msgspec
 
 from memd import tokens
-from memd.focus.evidence import RULE, Rule
+from memd.focus.evidence import RULE, RULES, Rule
 
 from .figures import HEAD, Figures, Results, figures, results
 from .places import GIVEN, INVENTED, Case, Place, cases, places
@@ -37,10 +37,10 @@ class Bench:
         self.places: dict[str, Place] = {**places(GIVEN), **places(INVENTED)}
         self.all = [*self.given, *self.invented]
 
-    def run(self, rule: Rule | None, some: Sequence[Case] | None = None) -> Results:
-        """The bodies a rule gives; None is the plain one."""
+    def run(self, rule: Rule | None, some: Sequence[Case] | None = None, ranker: str = "plain") -> Results:
+        """The bodies a rule gives by one of the rankers; None is the plain rule."""
         some = self.all if some is None else some
-        return results(some, lambda case: self.places[case.store].bodied(case.prompt, rule))
+        return results(some, lambda case: self.places[case.store].bodied(case.prompt, rule, ranker))
 
     def of(self, store: str) -> list[Case]:
         """The cases of one store."""
@@ -62,6 +62,7 @@ def main() -> int:
     parts(bench)
     left_out(bench)
     after_a_paste(bench)
+    by_rich(bench)
     return verdict(figures(bench.given, plain), figures(bench.given, chosen))
 
 
@@ -73,6 +74,23 @@ def both(bench: Bench, plain: Results, chosen: Results) -> None:
     say(f"\n{'chosen rule':<28}{HEAD}")
     for name, some in groups(bench):
         say(f"{name:<28}{figures(some, chosen)}")
+
+
+def by_rich(bench: Bench) -> None:
+    """The same by the ranker `rich`: both rules store by store, and the trade-off on what is not held out."""
+    for title, rule in (("plain rule, by rich", None), ("chosen rule, by rich", RULES["rich"])):
+        got = bench.run(rule, ranker="rich")
+        say(f"\n{title:<28}{HEAD}")
+        for name, some in groups(bench):
+            say(f"{name:<28}{figures(some, got)}")
+    say("\ntrade-off by rich: given, then kestrel and shupu: hits, wrong bodies, negatives with a body")
+    known = [*bench.given, *bench.of("kestrel"), *bench.of("shupu")]
+    for least, close in product((0.35, 0.4, 0.45, 0.5, 0.55), (0.5, 0.55, 0.6, 0.65)):
+        rule = msgspec.structs.replace(RULES["rich"], least=least, close=close)
+        got = bench.run(rule, known, "rich")
+        told = [figures(some, got) for some in (bench.given, known[len(bench.given) :])]
+        mark = "*" if rule == RULES["rich"] else " "
+        say(f"{least:>6} {close:>5}{mark}" + "".join(f"{one.hits:>8} {one.wrong:>3} {one.bodied:>2}" for one in told))
 
 
 def groups(bench: Bench) -> Iterator[tuple[str, list[Case]]]:

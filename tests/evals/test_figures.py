@@ -1,5 +1,7 @@
 """The bounds of abstain, held on the given set; and that the tables count what they say."""
 
+from memd.focus.evidence import RULES
+
 from .figures import Figures, figures, results
 from .places import GIVEN, INVENTED, Case, cases, places
 
@@ -13,6 +15,26 @@ def test_the_chosen_rule_is_within_its_bounds_on_the_given_set() -> None:
     assert chosen.hits >= plain.hits
     assert chosen.wrong <= 36
     assert chosen.bodied <= 2
+
+
+def test_by_rich_it_is_no_worse_on_any_and_better_on_two() -> None:
+    stores = places(GIVEN)
+    some = cases(GIVEN)
+    plain = figures(some, results(some, lambda case: stores[case.store].bodied(case.prompt)))
+    rich = figures(some, results(some, lambda case: stores[case.store].bodied(case.prompt, RULES["rich"], "rich")))
+    assert rich.hits > plain.hits
+    assert rich.wrong < plain.wrong
+    assert rich.bodied <= plain.bodied
+
+
+def test_by_rich_it_holds_on_our_own_stores_too() -> None:
+    stores = places(INVENTED)
+    some = cases(INVENTED)
+    plain = figures(some, results(some, lambda case: stores[case.store].bodied(case.prompt)))
+    rich = figures(some, results(some, lambda case: stores[case.store].bodied(case.prompt, RULES["rich"], "rich")))
+    assert rich.hits > plain.hits
+    assert rich.wrong_rate <= 0.7
+    assert rich.bodied <= 5
 
 
 def test_it_holds_on_our_own_stores_within_what_one_more_store_can_tell() -> None:
