@@ -26,7 +26,7 @@ from .sweep_trap import Answer
 from .sweep_verbs import standing, verbs
 from .sweep_world import World, a_world
 
-BUDGET: Final = 128
+BUDGET: Final = 512
 """States tried after each step, where there are more."""
 LEAST: Final = 30_000
 MANY: Final = 3

@@ -237,7 +237,7 @@ MUTANTS: Final = (
     ),
     Mutant("swallowed-sync", a_swallowed_sync_error, "save", by_errors, frozenset({"swallowed"})),
     Mutant("object-left", an_object_left_by_forget, "forget", by_a_look_at_once, frozenset({"forgotten"})),
-    Mutant("retried-sync", a_retried_sync, "save", by_errors, frozenset({"retried", "swallowed"})),
+    Mutant("retried-sync", a_retried_sync, "save", by_errors, frozenset({"retried"})),
     Mutant("unlinked-lock", an_unlinked_lock_file, "save", by_kills(("rename",)), frozenset({"lock"})),
     Mutant("dropped-tail", a_torn_tail_dropped, "save", by_kills(("write",), half=True), frozenset({"torn"})),
     Mutant("half-rename", a_half_written_rename, "update", by_kills(("write",)), frozenset({"whole", "objects"})),
