@@ -269,9 +269,17 @@ def survey(directories: Iterable[Path]) -> Ground:
 
 def nearest(directory: Path) -> Path:
     """The directory itself, or the nearest above it that is there."""
-    while not directory.is_dir() and directory != directory.parent:
+    while not is_there(directory) and directory != directory.parent:
         directory = directory.parent
     return directory
+
+
+def is_there(directory: Path) -> bool:
+    """Whether a directory is there; one that the disk does not tell of is looked for again with the next survey."""
+    try:
+        return directory.is_dir()
+    except OSError:
+        return False
 
 
 def is_notes(name: str) -> bool:
