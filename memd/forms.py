@@ -116,6 +116,8 @@ def humps(text: str) -> list[str]:
 @lru_cache(maxsize=32768)
 def forms(key: str) -> tuple[str, ...]:
     """The forms of a word or a hump, repeats kept; of a spread key none."""
+    if key.isalnum():  # nearly every word is
+        return (stem(key),)
     if key[-1] == _SPREAD:
         return ()
     parts = parts_of(key)
@@ -124,6 +126,8 @@ def forms(key: str) -> tuple[str, ...]:
 
 def parts_of(key: str) -> Sequence[str]:
     """The parts of a word or hump, function words among them; a word without any is its own."""
+    if key.isalnum():
+        return (key,)
     if _HUMP in key:
         return key.split(_HUMP)
     return [part for part in _PARTS.split(key) if part] or [key]
