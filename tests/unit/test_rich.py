@@ -99,6 +99,14 @@ def test_a_word_in_many_notes_is_asked_for_by_its_form_alone() -> None:
     assert [one.asked.kind for one in search("retries", some).weights] == ["word", "form"]
 
 
+def test_a_part_that_many_notes_hold_is_not_asked_for() -> None:
+    notes = [(f"n{at}", "", f"setup{at} py") for at in range(100)]
+    ranking = search("forge_setup.py", index(*notes, ("right", "", "forge")))
+    assert [one.asked.key for one in ranking.weights] == ["forg"]
+    assert [hit.name for hit in ranking.top()] == ["right"]
+    assert search("py", index(*notes)).total == 100
+
+
 def test_two_snapshots_are_one_corpus() -> None:
     notes = [("a", "Retries", "forge_pr.py"), ("b", "", "retried"), ("c", "forge", ""), ("d", "", "renderBlock")]
     apart = search("retry the forge block", index(*notes[:2]), index(*notes[2:]))
