@@ -60,6 +60,7 @@ COMMANDS = {
     "restart": "stop the daemon and start it again, after an upgrade say",
     "logs": "what the daemon said of itself",
     "service": "have systemd run the daemon, or not any more",
+    "mcp": "serve an agent that speaks MCP, over standard input and output",
     "version": "the versions of memctl and of the daemon",
 }
 """Every command and its line in the help."""
