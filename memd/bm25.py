@@ -299,7 +299,7 @@ def _rank(asked: Sequence[Asked], snapshots: Sequence[Snapshot], ranker: _Ranker
         return Ranking(0, np.zeros(0), (), ())
     found = _held(asked, snapshots, ranker)
     return _scored(
-        _weigh(found, notes) if ranker.is_rich else _weigh_plainly(found, notes), snapshots, length / notes, ranker
+        weigh(found, notes) if ranker.is_rich else weigh_plainly(found, notes), snapshots, length / notes, ranker
     )
 
 
@@ -312,7 +312,7 @@ def part_of(ranking: Ranking, weights: Sequence[Weighty], snapshots: Sequence[Sn
 
 
 def _scored(
-    kept: Sequence[tuple[Weighty, Sequence["_Pair"]]], snapshots: Sequence[Snapshot], mean: float, ranker: _Ranker
+    kept: Sequence[tuple[Weighty, Sequence["Pair"]]], snapshots: Sequence[Snapshot], mean: float, ranker: _Ranker
 ) -> Ranking:
     weights = [weighty for weighty, _ in kept]
     pieces: list[tuple[int, Sequence[str]]] = []
@@ -330,27 +330,27 @@ def _scored(
     return Ranking(int(np.count_nonzero(all_scores)), all_scores, pieces, ends, weights, mean, ranker)
 
 
-_Pair = tuple[_Ints, _Ints]  # documents, and how often each holds it
+Pair = tuple[_Ints, _Ints]  # documents, and how often each holds it
 
 
-class _Held(NamedTuple):
+class Held(NamedTuple):
     """How many living notes hold something that is asked for, and its postings in each part of the snapshots."""
 
     asked: Asked
     frequency: int
-    postings: Sequence[_Pair]
+    postings: Sequence[Pair]
 
 
-def _held(asked: Iterable[Asked], snapshots: Sequence[Snapshot], ranker: _Ranker) -> list[_Held]:
+def _held(asked: Iterable[Asked], snapshots: Sequence[Snapshot], ranker: _Ranker) -> list[Held]:
     """What of the asked is held at all."""
     parts = [part for snapshot in snapshots for part in snapshot.parts]
     recents = [recent for snapshot in snapshots for recent in snapshot.tail.values()]
     words, found_forms = [recent.doc.counts for recent in recents], [recent.forms for recent in recents]
-    found: list[_Held] = []
+    found: list[Held] = []
     for ask in asked:
         key = ask.key
         frequency = sum([key in table for table in (found_forms if ask.is_form else words)])
-        postings: list[_Pair] = []
+        postings: list[Pair] = []
         for part in parts:
             pair = _postings(part.segment, key, ranker, ask.is_form)
             postings.append(pair)
@@ -358,21 +358,21 @@ def _held(asked: Iterable[Asked], snapshots: Sequence[Snapshot], ranker: _Ranker
                 docs = pair[0]
                 frequency += len(docs) if part.alive is None else int(np.count_nonzero(part.alive.take(docs)))
         if frequency:
-            found.append(_Held(ask, frequency, postings))
+            found.append(Held(ask, frequency, postings))
     return found
 
 
-def _weigh_plainly(found: Iterable[_Held], notes: int) -> list[tuple[Weighty, Sequence[_Pair]]]:
+def weigh_plainly(found: Iterable[Held], notes: int) -> list[tuple[Weighty, Sequence[Pair]]]:
     """What is held, with its weight."""
     return [(Weighty(ask, idf(notes, frequency), 0.0), postings) for ask, frequency, postings in found]
 
 
-def _weigh(found: Iterable[_Held], notes: int) -> list[tuple[Weighty, Sequence[_Pair]]]:
+def weigh(found: Iterable[Held], notes: int) -> list[tuple[Weighty, Sequence[Pair]]]:
     """What is held and worth asking for, with its weight; see `rich`."""
     of_forms = {ask.key: frequency for ask, frequency, _ in found if ask.is_form}
     most = max(FEW, notes // RARE)
     more: set[str] = set()  # the forms that every note has as the very word
-    kept: list[tuple[Weighty, Sequence[_Pair]]] = []
+    kept: list[tuple[Weighty, Sequence[Pair]]] = []
     for ask, frequency, postings in found:
         share = ask.share
         if ask.kind == "part" and frequency > most:
@@ -425,7 +425,7 @@ def idf(notes: int, frequency: int) -> float:
     return math.log(1 + (notes - frequency + 0.5) / (frequency + 0.5))
 
 
-def _postings(segment: _Segment, key: str, ranker: _Ranker, is_form: bool) -> _Pair:
+def _postings(segment: _Segment, key: str, ranker: _Ranker, is_form: bool) -> Pair:
     """The documents that hold the key or the form, dead ones too, and how often each does."""
     if is_form:
         number = segment.forms.get(key)
@@ -446,7 +446,7 @@ def _postings(segment: _Segment, key: str, ranker: _Ranker, is_form: bool) -> _P
     return segment.docs[begin:end], (segment.weighed if ranker.is_rich else segment.counts)[begin:end]
 
 
-_NONE: _Pair = np.zeros(0, np.uint8), np.zeros(0, np.uint8)
+_NONE: Pair = np.zeros(0, np.uint8), np.zeros(0, np.uint8)
 
 
 def _norm(length: int, mean: float) -> float:

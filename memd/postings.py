@@ -2,22 +2,24 @@
 
 A `Shelf` is the index of one file's texts: columns of numbers, terms as sorted 64-bit hashes. It takes a part of the
 memory of an index that holds its words, and can be written to disk as it is, where SPEC 11 wants no text. It is built
-once and merged when more comes; texts have no names here, only their place. Pure: numpy and msgspec. SPEC sections 6
-and 11.
+once and merged when more comes; texts have no names here, only their place, and one field. One shelf serves both
+rankers: a form has no postings, it is told which terms have it. Pure: numpy and msgspec. SPEC sections 6 and 11.
 """
 
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from memd.bm25 import K1, B, idf
-from memd.tokens import Term, spread_keys
+from memd import bm25, forms
+from memd.bm25 import K1, B, Held
+from memd.forms import Asked, Words
+from memd.tokens import spread_keys
 
 _Array = np.ndarray[Any, np.dtype[Any]]
 _TERM = np.dtype("<u8")
@@ -25,18 +27,27 @@ _PLACE = np.dtype("<i4")
 _COUNT = np.dtype("<u2")
 _LENGTH = np.dtype("<u4")
 _COUNT_MAX = 65_535
+_TIMES = np.dtype("u1")
+_TIMES_MAX = 255
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads one number over the other
 
 
 class Shelf(msgspec.Struct, frozen=True, eq=False):
-    """The index of texts 0 to n: the postings of term k are `starts[k]:starts[k + 1]` of `places` and `counts`."""
+    """The index of texts 0 to n: the postings of term k are `starts[k]:starts[k + 1]` of `places` and `counts`.
 
-    lengths: _Array
+    A term is a word, a hump or a spread key. `forms`, sorted, are those that term `owners` has, so many `times`; a
+    term that is its own and only form is left out of them.
+    """
+
+    lengths: _Array  # in words
+    sizes: _Array  # in forms
     terms: _Array
     starts: _Array
     places: _Array
     counts: _Array
-    tokens: int  # of all its texts, repeats counted
+    forms: _Array
+    owners: _Array
+    times: _Array
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -46,30 +57,50 @@ class Packed(msgspec.Struct, frozen=True, array_like=True):
     """A shelf as bytes: what a cache writes. It holds no word of any text."""
 
     lengths: bytes
+    sizes: bytes
     terms: bytes
     starts: bytes
     places: bytes
     counts: bytes
+    forms: bytes
+    owners: bytes
+    times: bytes
 
 
-def build(texts: Iterable[Sequence[str]]) -> Shelf:
-    """The shelf of these texts, each given as its tokens in order."""
+def build(texts: Iterable[Words]) -> Shelf:
+    """The shelf of these texts, each given as its words and humps in order."""
+    numbers = _Numbers()
     lengths: list[int] = []
-    sizes: list[int] = []
-    terms: list[int] = []
+    distinct: list[int] = []
+    keys: list[int] = []
     counts: list[int] = []
-    for tokens in texts:
-        held = _counted(tokens)
-        lengths.append(len(tokens))
-        sizes.append(len(held))
-        terms.extend(map(hashed, held))
+    for text in texts:
+        held = _counted(text)
+        lengths.append(len(text.tokens))
+        distinct.append(len(held))
+        keys.extend(map(numbers.__getitem__, held))
         counts.extend(held.values())
-    places = np.repeat(np.arange(len(lengths), dtype=_PLACE), np.array(sizes, dtype=np.int64))
+    places = np.repeat(np.arange(len(lengths), dtype=_PLACE), np.array(distinct, dtype=np.int64))
+    terms = np.array(list(map(hashed, numbers)), _TERM)
+    numbered, often = np.array(keys, np.int64), np.array(counts, np.int64)
+    fanout = np.array([len(forms.forms(key)) for key in numbers], np.int64)
+    pairs = [
+        (hashed(form), term, min(times, _TIMES_MAX))
+        for key, term in zip(numbers, terms.tolist(), strict=True)
+        if (found := forms.forms(key)) != (key,)
+        for form, times in Counter(found).items()
+    ]
     return _sorted(
         np.array(lengths, _LENGTH),
-        np.array(terms, _TERM),
+        np.bincount(places, often * fanout[numbered], len(lengths)).astype(_LENGTH),
+        terms[numbered],
         places,
-        np.minimum(np.array(counts, np.int64), _COUNT_MAX).astype(_COUNT),
+        np.minimum(often, _COUNT_MAX).astype(_COUNT),
+        _Pairs(
+            np.array([form for form, _, _ in pairs], _TERM),
+            np.array([term for _, term, _ in pairs], _TERM),
+            np.array([times for _, _, times in pairs], _TIMES),
+        ),
     )
 
 
@@ -80,42 +111,48 @@ def merge(shelves: Sequence[Shelf]) -> Shelf:
     before = np.cumsum([0, *(len(shelf) for shelf in shelves)])
     return _sorted(
         _joined([shelf.lengths for shelf in shelves], _LENGTH),
+        _joined([shelf.sizes for shelf in shelves], _LENGTH),
         _joined([np.repeat(shelf.terms, np.diff(shelf.starts)) for shelf in shelves], _TERM),
         _joined([shelf.places + first for shelf, first in zip(shelves, before, strict=False)], _PLACE),
         _joined([shelf.counts for shelf in shelves], _COUNT),
+        _Pairs(
+            _joined([shelf.forms for shelf in shelves], _TERM),
+            _joined([shelf.terms[shelf.owners] for shelf in shelves], _TERM),
+            _joined([shelf.times for shelf in shelves], _TIMES),
+        ),
     )
 
 
 def pack(shelf: Shelf) -> Packed:
     """The shelf as bytes, the same on every machine."""
-    return Packed(
-        lengths=shelf.lengths.tobytes(),
-        terms=shelf.terms.tobytes(),
-        starts=shelf.starts.tobytes(),
-        places=shelf.places.tobytes(),
-        counts=shelf.counts.tobytes(),
-    )
+    return Packed(*(getattr(shelf, name).tobytes() for name in Packed.__struct_fields__))
 
 
 def unpack(packed: Packed) -> Shelf:
     """The shelf that was packed. Errors: ValueError for bytes that are none."""
-    lengths = np.frombuffer(packed.lengths, _LENGTH)
     shelf = Shelf(
-        lengths=lengths,
+        lengths=np.frombuffer(packed.lengths, _LENGTH),
+        sizes=np.frombuffer(packed.sizes, _LENGTH),
         terms=np.frombuffer(packed.terms, _TERM),
         starts=np.frombuffer(packed.starts, _PLACE),
         places=np.frombuffer(packed.places, _PLACE),
         counts=np.frombuffer(packed.counts, _COUNT),
-        tokens=int(lengths.sum()),
+        forms=np.frombuffer(packed.forms, _TERM),
+        owners=np.frombuffer(packed.owners, _PLACE),
+        times=np.frombuffer(packed.times, _TIMES),
     )
-    starts, places = shelf.starts, shelf.places
+    starts = shelf.starts
     whole = (
-        len(starts) == len(shelf.terms) + 1
+        len(shelf.sizes) == len(shelf)
+        and len(starts) == len(shelf.terms) + 1
         and starts[0] == 0
-        and starts[-1] == len(places) == len(shelf.counts)
+        and starts[-1] == len(shelf.places) == len(shelf.counts)
         and bool((np.diff(starts) > 0).all())
         and bool((shelf.terms[1:] > shelf.terms[:-1]).all())
-        and (not len(places) or (int(places.min()) >= 0 and int(places.max()) < len(shelf)))
+        and _are_places(shelf.places, len(shelf))
+        and len(shelf.forms) == len(shelf.owners) == len(shelf.times)
+        and bool((shelf.forms[1:] >= shelf.forms[:-1]).all())
+        and _are_places(shelf.owners, len(shelf.terms))
     )
     if not whole:
         raise ValueError("not the bytes of a shelf")
@@ -144,32 +181,36 @@ class Ranking(msgspec.Struct, frozen=True, eq=False):
         return list(zip(shelves.tolist(), (best - firsts).tolist(), self.scores[best].tolist(), strict=True))
 
 
-def rank(terms: Iterable[Term], shelves: Sequence[Shelf], struck: Mapping[int, Collection[int]]) -> Ranking:
-    """Scores the texts of all shelves as one corpus against the terms, each counted once (SPEC 6).
+def rank(
+    asked: Iterable[Asked], shelves: Sequence[Shelf], struck: Mapping[int, Collection[int]], *, is_rich: bool = False
+) -> Ranking:
+    """Scores the texts of all shelves as one corpus against what is asked of them, by `plain` or `rich` (SPEC 6).
 
-    `struck` names texts that are not there, by shelf and place: they count in nothing and are no hit.
+    `asked` comes from `forms.plain` or `forms.query`. `struck` names texts that are not there, by shelf and place:
+    they count in nothing and are no hit.
     """
-    wanted = np.array(list(dict.fromkeys(hashed(term.key) for term in terms)), _TERM)
+    asked = list(asked)
     ends = np.cumsum([len(shelf) for shelf in shelves], dtype=np.int64)
-    lengths = _joined([shelf.lengths for shelf in shelves], _LENGTH)
+    lengths = _joined([shelf.sizes if is_rich else shelf.lengths for shelf in shelves], _LENGTH)
     alive = np.ones(len(lengths), bool)
     for at, places in struck.items():
         alive[ends[at] - len(shelves[at]) + np.array(list(places), np.int64)] = False
-    tokens = int(lengths[alive].sum())
-    if not len(wanted) or not tokens:
+    whole = int(lengths[alive].sum())
+    if not asked or not whole:
         return Ranking(0, np.zeros(len(lengths)), ends)
-    found = [_postings(shelf, wanted, int(end) - len(shelf)) for shelf, end in zip(shelves, ends, strict=True)]
-    # All postings in one go, by shelf and then in the query's order: equal texts tie to the last bit.
-    texts = np.concatenate([texts for texts, _, _ in found])
-    living = alive[texts]
-    texts = texts[living]
-    counts = np.concatenate([counts for _, counts, _ in found])[living].astype(np.float64)
-    which = np.concatenate([which for _, _, which in found])[living]
-    held = np.bincount(which, minlength=len(wanted))
     total = int(alive.sum())
-    weights = np.array([idf(total, frequency) for frequency in held.tolist()])
-    norms = (1 - B + B * lengths[texts] / (tokens / total)) * K1
-    scores = np.bincount(texts, weights[which] * counts / (counts + norms), len(lengths))
+    weigh = bm25.weigh if is_rich else bm25.weigh_plainly
+    kept = weigh(list(_held(asked, shelves, alive, ends)), total)
+    if not kept:
+        return Ranking(0, np.zeros(len(lengths)), ends)
+    # All postings in one go, in the query's order: equal texts tie to the last bit.
+    texts = np.concatenate([texts for _, ((texts, _),) in kept])
+    counts = np.concatenate([counts for _, ((_, counts),) in kept])
+    each = [len(texts) for _, ((texts, _),) in kept]
+    weights = np.repeat([weighty.weight for weighty, _ in kept], each)
+    above = np.repeat([weighty.above for weighty, _ in kept], each)
+    norms = (1 - B + B * lengths[texts] / (whole / total)) * K1
+    scores = np.bincount(texts, weights * counts / (counts + norms) + above, len(lengths))
     return Ranking(int(np.count_nonzero(scores)), scores, ends)
 
 
@@ -200,52 +241,122 @@ def hashed(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def _counted(tokens: Sequence[str]) -> Counter[str]:
-    counts = Counter(tokens)
+class _Numbers(dict[str, int]):
+    """Numbers keys from 0 in the order they are first asked for."""
+
+    def __missing__(self, key: str) -> int:
+        number = self[key] = len(self)
+        return number
+
+
+def _counted(text: Words) -> Counter[str]:
+    counts = Counter(text.tokens)
+    counts.update(text.humps)
     for token, count in list(counts.items()):
         for key in spread_keys(token):
             counts[key] += count
     return counts
 
 
-def _sorted(lengths: _Array, terms: _Array, places: _Array, counts: _Array) -> Shelf:
+class _Pairs(NamedTuple):
+    """Forms, the terms that have them, and how many times, in any order; a pair may be there again."""
+
+    forms: _Array
+    terms: _Array
+    times: _Array
+
+
+def _sorted(lengths: _Array, sizes: _Array, terms: _Array, places: _Array, counts: _Array, pairs: _Pairs) -> Shelf:
     """A shelf of postings given in the order of their places."""
     order = np.argsort(terms, kind="stable")
     terms = terms[order]
-    firsts = np.concatenate((np.ones(min(1, len(terms)), bool), terms[1:] != terms[:-1])).nonzero()[0]
+    firsts = _firsts(terms).nonzero()[0]
+    distinct = terms[firsts]
+    by_form = np.lexsort((pairs.terms, pairs.forms))
+    of_forms, owning = pairs.forms[by_form], pairs.terms[by_form]
+    fresh = _firsts(of_forms) | _firsts(owning)
     return Shelf(
         lengths=lengths,
-        terms=terms[firsts],
+        sizes=sizes,
+        terms=distinct,
         starts=np.append(firsts, len(terms)).astype(_PLACE),
         places=places[order],
         counts=counts[order],
-        tokens=int(lengths.sum()),
+        forms=of_forms[fresh],
+        owners=np.searchsorted(distinct, owning[fresh]).astype(_PLACE),
+        times=pairs.times[by_form][fresh],
     )
+
+
+def _firsts(column: _Array) -> _Array:
+    """Where a number stands that is not the one before it."""
+    return np.concatenate((np.ones(min(1, len(column)), bool), column[1:] != column[:-1]))
+
+
+def _are_places(column: _Array, end: int) -> bool:
+    return not len(column) or (int(column.min()) >= 0 and int(column.max()) < end)
 
 
 def _joined(columns: Sequence[_Array], kind: np.dtype[Any]) -> _Array:
     return np.concatenate(columns).astype(kind, copy=False) if columns else np.zeros(0, kind)
 
 
-def _postings(shelf: Shelf, wanted: _Array, first: int) -> tuple[_Array, _Array, _Array]:
-    """The texts that hold wanted terms, counted from `first`; how often; and which term, by its place in `wanted`."""
-    at = np.searchsorted(shelf.terms, wanted)
-    spans = [
-        (which, int(shelf.starts[number]), int(shelf.starts[number + 1]))
-        for which, number in enumerate(at.tolist())
-        if number < len(shelf.terms) and shelf.terms[number] == wanted[which]
-    ]
-    if not spans:
-        return _NONE, _NO_COUNT, _NONE
-    return (
-        np.concatenate([shelf.places[start:end] for _, start, end in spans]) + np.int64(first),
-        np.concatenate([shelf.counts[start:end] for _, start, end in spans]),
-        np.repeat([which for which, _, _ in spans], [end - start for _, start, end in spans]),
-    )
+class _Spans:
+    """The postings of one thing that is asked for, collected shelf by shelf."""
+
+    def __init__(self) -> None:
+        self.texts: list[_Array] = []
+        self.counts: list[_Array] = []
+
+    def add(self, shelf: Shelf, first: int, owners: Sequence[tuple[int, int]]) -> None:
+        """Take in what a shelf holds of some of its terms, each counted so many times."""
+        spans = [(slice(*shelf.starts[term : term + 2].tolist()), times) for term, times in owners]
+        if len(spans) == 1:
+            ((span, times),) = spans
+            self.texts.append(shelf.places[span] + np.int64(first))
+            self.counts.append(shelf.counts[span].astype(np.float64) * times)
+            return
+        places = np.concatenate([shelf.places[span] for span, _ in spans])
+        counts = np.concatenate([shelf.counts[span].astype(np.float64) * times for span, times in spans])
+        summed = np.bincount(places, counts)
+        held = summed.nonzero()[0]
+        self.texts.append(held + np.int64(first))
+        self.counts.append(summed[held])
 
 
-_NONE = np.zeros(0, np.int64)
-_NO_COUNT = np.zeros(0, _COUNT)
+def _held(asked: Sequence[Asked], shelves: Sequence[Shelf], alive: _Array, ends: _Array) -> Iterator[Held]:
+    """What of the asked some living text holds, and its postings in all shelves."""
+    keys = np.array([hashed(ask.key) for ask in asked], _TERM)
+    is_form = np.array([ask.is_form for ask in asked], bool)
+    # A word that is its own and only form stands for that form.
+    is_term = np.array([not ask.is_form or forms.forms(ask.key) == (ask.key,) for ask in asked], bool)
+    spans = [_Spans() for _ in asked]
+    for shelf, end in zip(shelves, ends.tolist(), strict=True):
+        for which, owners in _owners(shelf, keys, is_form, is_term):
+            spans[which].add(shelf, end - len(shelf), owners)
+    for ask, span in zip(asked, spans, strict=True):
+        if not span.texts:
+            continue
+        texts = np.concatenate(span.texts)
+        living = alive[texts]
+        if living.any():
+            texts = texts[living]
+            yield Held(ask, len(texts), [(texts, np.concatenate(span.counts)[living])])
+
+
+def _owners(
+    shelf: Shelf, keys: _Array, is_form: _Array, is_term: _Array
+) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """The terms of a shelf that hold each of some keys, by its place, and how many times."""
+    terms = np.searchsorted(shelf.terms, keys)
+    itself = is_term & (shelf.terms.take(terms, mode="clip") == keys) if len(shelf.terms) else is_term & False
+    begins = np.searchsorted(shelf.forms, keys)
+    ends = np.where(is_form, np.searchsorted(shelf.forms, keys, "right"), begins)
+    for which in (itself | (ends > begins)).nonzero()[0].tolist():
+        span = slice(int(begins[which]), int(ends[which]))
+        owners = list(zip(shelf.owners[span].tolist(), shelf.times[span].tolist(), strict=True))
+        yield which, [(int(terms[which]), 1), *owners] if itself[which] else owners
+
 
 EMPTY = build(())
 """The shelf of no text."""

@@ -15,7 +15,7 @@ import msgspec
 from memd.fs import Disk, NotRegularError
 from memd.history.transcript import Frozen, Transcript, freeze, thaw
 
-FORMAT = b"memd history 1\n"
+FORMAT = b"memd history 2\n"
 FILE_MAX = 256 << 20
 """Bytes of a cache file; a longer one is not ours."""
 

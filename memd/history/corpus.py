@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from memd import postings
+from memd import forms, postings
 from memd.fs import Disk, Stamp
 from memd.history import formats
 from memd.history.cache import Cache
@@ -116,6 +116,7 @@ class Corpus:
             self._state = _assembled(newest, sessions, wanted=len(ours), read=len(fresh), lost=lost)
 
         publish()
+        due = len(fresh) + _PUBLISH_EVERY
         for found in reversed(ours):  # the newest first: it is what is asked for
             if stop():
                 return
@@ -127,15 +128,18 @@ class Corpus:
                 if grown.stamp is None:
                     publish()
             fresh.add(found.path)
-            if len(fresh) == len(ours) or len(fresh) % _PUBLISH_EVERY == 0:
+            if len(fresh) >= due:
                 publish()
+                due = len(fresh) + max(_PUBLISH_EVERY, len(fresh) // 4)
         publish()
 
-    def search(self, query: str, limit: int, offset: int = 0) -> Page:
-        """A page of what was read so far, best first; of two alike the newer first (SPEC 6)."""
+    def search(self, query: str, limit: int, offset: int = 0, *, ranker: str = "plain") -> Page:
+        """A page of what was read so far, best first by a ranker; of two alike the newer first (SPEC 6)."""
         state = self._state
-        terms = query_terms(query)
-        ranking = postings.rank(terms, [shelved.shelf for shelved in state.shelves], state.struck)
+        is_rich = ranker == "rich"
+        asked = forms.query(query).asked if is_rich else tuple(forms.plain(query_terms(query)))
+        shelves = [shelved.shelf for shelved in state.shelves]
+        ranking = postings.rank(asked, shelves, state.struck, is_rich=is_rich)
         hits: list[Hit] = []
         gone = 0
         while len(hits) < limit:
@@ -150,7 +154,7 @@ class Corpus:
                     gone += 1
                     continue
                 session = state.sessions[transcript.path]
-                hits.append(Hit(session, entry.id, entry.kind, snippet(entry.text, terms)))
+                hits.append(Hit(session, entry.id, entry.kind, snippet(entry.text, asked)))
         return Page(hits, ranking.total - gone, state.lost)
 
     def read(self, sources: Sources, url: str) -> tuple[str, Entry] | None:
@@ -182,7 +186,9 @@ class Corpus:
             yield before
 
 
-_PUBLISH_EVERY = 8  # files; putting the shelves in order costs as much as reading a small one
+# Files, or a quarter more than there are: putting the shelves in order costs as much as there is on them, and for
+# thousands of small files it would be done hundreds of times.
+_PUBLISH_EVERY = 8
 
 
 def address(session: str, entry: str) -> str:

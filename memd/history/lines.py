@@ -21,16 +21,16 @@ class Span(NamedTuple):
     whole: bool
 
 
-def read_lines(stream: BinaryIO, offset: int) -> Iterator[Span]:
+def read_lines(stream: BinaryIO, offset: int, most: int | None = None) -> Iterator[Span]:
     """The lines from `offset` on, blank ones left out; the last has `whole` False where no line end follows it yet.
 
-    Errors: OSError.
+    With `most` no more than about so many bytes are read. Errors: OSError.
     """
     stream.seek(offset)
     held = b""
     start = offset  # of `held`, or of the line that is too long to be held
     dropped = 0  # bytes of that line passed over so far
-    while chunk := stream.read(CHUNK):
+    while (most is None or stream.tell() - offset < most) and (chunk := stream.read(CHUNK)):
         *ended, rest = (held + chunk).split(b"\n") if not dropped else chunk.split(b"\n")
         for raw in ended:
             end = start + dropped + len(raw) + 1

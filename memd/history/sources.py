@@ -14,9 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from memd import paths
-from memd.fs import Disk, Seen
+from memd.fs import Disk, Seen, Stamp
 from memd.history.formats import Header
-from memd.history.transcript import head
+from memd.history.transcript import head, stem
 
 SUFFIX = ".jsonl"
 QUIET_NS = 2_000_000_000
@@ -67,7 +67,7 @@ class Catalog:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listings: dict[Path, tuple[int, list[Path]]] = {}
-        self._heads: dict[Path, tuple[int, Header]] = {}
+        self._heads: dict[Path, tuple[Stamp, Header]] = {}
 
     def files(self, sources: Sources) -> list[Found]:
         """The transcripts of the sources, each once, by path."""
@@ -88,7 +88,7 @@ class Catalog:
         header = None if seen is None else self._head(path, seen)
         if seen is None or header is None:
             return None
-        session = header.session or (path.stem if owner is None else owner.session)
+        session = header.session or (stem(path) if owner is None else owner.session)
         known = owner or sessions.get(session)
         return Found(
             path=path,
@@ -100,12 +100,14 @@ class Catalog:
         )
 
     def _head(self, path: Path, seen: os.stat_result) -> Header | None:
-        inode, header = self._heads.get(path, (0, None))
-        if header is not None and inode == seen.st_ino and header.cwd is not None:
-            return header
+        """What a file's head tells, looked at again only when the file changed: another may stand in its place."""
+        stamp = Stamp.of(seen)
+        known = self._heads.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
         header = head(path)
         if header is not None:
-            self._heads[path] = (seen.st_ino, header)
+            self._heads[path] = (stamp, header)
         return header
 
     def _below(self, root: Path | None) -> Iterator[Path]:
@@ -163,7 +165,7 @@ def belongs(cwd: str, repo: Path) -> bool | None:
     around = paths.canonical_repo(here)
     if around == repo:
         return True
-    if here.is_dir():
+    if os.path.isdir(here):  # noqa: PTH112 - pathlib's raises for a name that is too long, or not ours to look at
         return False
     real = Path(os.path.realpath(here))
     if around != real:

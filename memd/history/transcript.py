@@ -13,7 +13,8 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from memd import postings
+from memd import forms, postings
+from memd.forms import Words
 from memd.fs import Disk, Stamp
 from memd.history import formats
 from memd.history.formats import Header, Kind, Said
@@ -24,7 +25,9 @@ from memd.tokens import tokenize
 SLICE = 512
 """Entries indexed before what was found is handed over: nothing waits longer for a large file."""
 HEAD_MAX = 1 << 18
-"""Bytes at a file's start in which its session is named."""
+"""Bytes at a file's start in which its session is named, lines that are too long not counted."""
+PASSED_MAX = 64 << 20
+"""Bytes of such lines after which no more is looked for."""
 PIECE = 1 << 15
 """Characters cut into tokens at a time: a daemon answers others between two pieces."""
 
@@ -68,7 +71,7 @@ class Transcript(msgspec.Struct, frozen=True, eq=False):
     @property
     def session(self) -> str:
         """The id of its session: what it says itself, else its file's stem."""
-        return self.header.session or self.path.stem
+        return self.header.session or stem(self.path)
 
 
 class Entry(NamedTuple):
@@ -79,19 +82,28 @@ class Entry(NamedTuple):
     text: str
 
 
+def stem(path: Path) -> str:
+    """A file's stem as a session is called by it; what is no UTF-8 in it is written as escapes."""
+    return os.fsencode(path.stem).decode("utf-8", "backslashreplace")
+
+
 def head(path: Path) -> Header | None:
     """What the lines at a file's start say of its session, as far as they say anything; None when it does not open.
 
     Never raises.
     """
     found = Header(None, None, child=False)
+    passed = 0
     try:
         with Disk().opened(path) as stream:
-            for span in read_lines(stream, 0):
-                line = formats.parse(span.raw) if span.raw is not None else formats.UNKNOWN
+            for span in read_lines(stream, 0, PASSED_MAX):
+                if span.raw is None:
+                    passed += span.end - span.start
+                    continue
+                line = formats.parse(span.raw)
                 if line.header is not None:
                     found = joined(found, line.header)
-                if found.cwd is not None or span.end > HEAD_MAX:
+                if found.cwd is not None or span.end - passed > HEAD_MAX:
                     break
     except OSError:
         return None
@@ -130,8 +142,9 @@ def continues(known: Transcript, stamp: Stamp, stream: BinaryIO) -> bool:
     """Whether what was read of a file still stands at its start."""
     if known.offset == 0:
         return False
-    same_file = known.stamp is None or known.stamp.inode == stamp.inode
-    return same_file and stamp.size >= known.offset and tail_of(stream, known.offset) == known.tail
+    if known.stamp is not None and (known.stamp.inode != stamp.inode or known.stamp.size == stamp.size):
+        return False  # another file, or this one written anew, as long as it was
+    return stamp.size >= known.offset and tail_of(stream, known.offset) == known.tail
 
 
 def tail_of(stream: BinaryIO, offset: int) -> bytes:
@@ -162,20 +175,25 @@ def marked(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def words(text: str) -> list[str]:
-    """The tokens of a text, cut piece by piece: one long text holds up nobody."""
-    if len(text) <= PIECE:
-        return tokenize(text)
+def words(text: str) -> Words:
+    """The words and humps of a text, cut piece by piece: one long text holds up nobody."""
     found: list[str] = []
+    humps: list[str] = []
+    for piece in _pieces(text):
+        found += tokenize(piece)
+        humps += forms.humps(piece)
+    return Words(found, humps)
+
+
+def _pieces(text: str) -> Iterator[str]:
     start = 0
     while start < len(text):
         end = min(len(text), start + PIECE)
         if end < len(text):
             space = max(text.rfind(" ", start, end), text.rfind("\n", start, end))
             end = space if space > start else end
-        found += tokenize(text[start:end])
+        yield text[start:end]
         start = end
-    return found
 
 
 class _Slice:
@@ -188,7 +206,7 @@ class _Slice:
         self.header = known.header
         self.skipped = known.skipped
         self.columns = Columns.empty()
-        self.texts: list[list[str]] = []
+        self.texts: list[Words] = []
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -244,7 +262,7 @@ class _Slice:
 class Frozen(msgspec.Struct, frozen=True, array_like=True):
     """A transcript as the cache writes it: places, hashes and counts."""
 
-    path: str
+    path: bytes
     stamp: Stamp | None
     offset: int
     tail: bytes
@@ -260,7 +278,7 @@ def freeze(transcript: Transcript) -> Frozen:
     """What is written of a transcript."""
     header = transcript.header
     return Frozen(
-        path=str(transcript.path),
+        path=os.fsencode(transcript.path),
         stamp=transcript.stamp,
         offset=transcript.offset,
         tail=transcript.tail,
@@ -282,7 +300,7 @@ def thaw(frozen: Frozen) -> Transcript:
     if any(len(getattr(columns, name)) != len(shelf) for name in Columns.__struct_fields__):
         raise ValueError("not the columns of one transcript")
     return Transcript(
-        path=Path(frozen.path),
+        path=Path(os.fsdecode(frozen.path)),
         stamp=frozen.stamp,
         offset=frozen.offset,
         tail=frozen.tail,

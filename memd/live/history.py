@@ -50,13 +50,13 @@ class LiveHistory:
         self._wake = anyio.Event()
         self._is_swept = False
 
-    async def search(self, store: LiveStore, query: str, limit: int, offset: int) -> Answer:
-        """A page of the past sessions of a store's repository."""
+    async def search(self, store: LiveStore, query: str, limit: int, offset: int, ranker: str) -> Answer:
+        """A page of the past sessions of a store's repository, by a ranker."""
         corpus = self._corpus(store)
         done = self._ask(corpus)
         with anyio.move_on_after(WAIT_S):
             await done.wait()
-        page = await anyio.to_thread.run_sync(corpus.search, query, limit, offset)
+        page = await anyio.to_thread.run_sync(partial(corpus.search, query, limit, offset, ranker=ranker))
         return Answer(page, corpus.progress)
 
     async def read(self, store: LiveStore, url: str) -> tuple[str, Entry] | None:

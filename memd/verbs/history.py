@@ -10,16 +10,14 @@ from memd.history import SNIPPET_MAX, Hit, address
 from memd.live import Answer
 from memd.protocol import HistoryHit, HistoryReadParams, HistoryReadReply, HistorySearchParams, HistorySearchReply
 from memd.verbs.call import Call, shown
-from memd.verbs.ranking import check_ranker, quoted
-
-RANKERS = ("plain",)
-"""The rankers that past sessions have: their index keeps no word, so that it has no forms either."""
+from memd.verbs.ranking import chosen, quoted
 
 
 async def search(call: Call, params: HistorySearchParams) -> HistorySearchReply:
     """`history.search`: entries best first, how many there are, and how to get the rest."""
-    check_ranker(params.ranker, RANKERS)
-    answer = await call.library.history.search(call.place(params).repo, params.query, params.limit, params.offset)
+    ranker = chosen(call, params.ranker)
+    store = call.place(params).repo
+    answer = await call.library.history.search(store, params.query, params.limit, params.offset, ranker)
     return HistorySearchReply(
         hits=tuple(map(as_hit, answer.page.hits)),
         total=answer.page.total,

@@ -107,15 +107,10 @@ async def explained(hit: Hit, ranking: Ranking, found: Found) -> Hit:
 
 def chosen(call: Call, ranker: str | None) -> str:
     """The ranker a caller asks for, else the configured one. Errors: Refused (field `ranker`) when there is none."""
-    check_ranker(ranker, RANKERS)
-    return ranker or call.library.config.search_ranker
-
-
-def check_ranker(ranker: str | None, rankers: Sequence[str]) -> None:
-    """Refuse a ranker that is none of these (field `ranker`)."""
-    if ranker is not None and ranker not in rankers:
-        choices = ", ".join(rankers)
+    if ranker is not None and ranker not in RANKERS:
+        choices = ", ".join(RANKERS)
         raise Refused("ranker", f"ranker: one of {choices}; leave it out for the configured one", bound=choices)
+    return ranker or call.library.config.search_ranker
 
 
 def as_hit(store: LiveStore, entry: Entry) -> Hit:

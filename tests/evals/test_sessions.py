@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
+import pytest
+
+from memd.config import RANKERS
+
 from .sessions import LEAST, asked, laid_out, questions
 
 
-def test_sixteen_of_twenty_questions_find_the_right_entry(tmp_path: Path) -> None:
-    results = list(asked())
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_sixteen_of_twenty_questions_find_the_right_entry(tmp_path: Path, ranker: str) -> None:
+    results = list(asked(ranker))
     assert len(results) == 20
     assert sum(one.is_right for one in results) >= LEAST
     corpus = laid_out(tmp_path)

@@ -7,13 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd import bm25, postings
-from memd.forms import Words
+from memd import bm25, forms, postings
+from memd.forms import Asked, Words
 from memd.postings import EMPTY, Packed, Shelf
 from memd.tokens import query_terms, tokenize
 
 WORDS = st.sampled_from(
-    ["harbour", "crane", "tide", "gauge", "数据库", "重跑", "看", "café", "v2.8.3", "snake_case", "the"]
+    [
+        *("harbour", "harbours", "crane", "tide", "tides", "gauge", "tidegauge", "数据库", "重跑", "看", "café"),
+        *("v2.8.3", "snake_case", "snakeCase", "cases/cases.py", "the", "заметками", "заметка"),
+    ]
 )
 TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
 GROUPS = st.lists(st.lists(TEXTS, max_size=6), min_size=1, max_size=4)
@@ -36,20 +39,32 @@ def longer(raw: bytes) -> bytes:
 
 
 def shelves_of(groups: list[list[str]]) -> list[Shelf]:
-    return [postings.build(map(tokenize, group)) for group in groups]
+    return [postings.build(map(words, group)) for group in groups]
 
 
-@given(groups=GROUPS, query=TEXTS, struck=st.sets(st.integers(0, 5)))
-def test_scores_are_those_of_the_notes(groups: list[list[str]], query: str, struck: set[int]) -> None:
+def words(text: str) -> Words:
+    return Words(tokenize(text), forms.humps(text))
+
+
+def plain(query: str) -> list[Asked]:
+    return list(forms.plain(query_terms(query)))
+
+
+@given(groups=GROUPS, query=TEXTS, struck=st.sets(st.integers(0, 5)), is_rich=st.booleans())
+def test_scores_are_those_of_the_notes(
+    groups: list[list[str]], query: str, struck: set[int], *, is_rich: bool
+) -> None:
     gone = {at: {place for place in struck if place < len(group)} for at, group in enumerate(groups)}
     snapshots = [
         bm25.Snapshot.EMPTY.replace(
-            {f"{place:03}": Words(tokenize(text)) for place, text in enumerate(group) if place not in gone[at]}
+            {f"{place:03}": words(text) for place, text in enumerate(group) if place not in gone[at]}
         )
         for at, group in enumerate(groups)
     ]
-    expected = [(hit.store, int(hit.name), hit.score) for hit in bm25.rank(query_terms(query), snapshots).top()]
-    ranking = postings.rank(query_terms(query), shelves_of(groups), gone)
+    asked = list(forms.query(query).asked) if is_rich else plain(query)
+    scored = bm25.rich(forms.query(query), snapshots) if is_rich else bm25.rank(query_terms(query), snapshots)
+    expected = [(hit.store, int(hit.name), hit.score) for hit in scored.top()]
+    ranking = postings.rank(asked, shelves_of(groups), gone, is_rich=is_rich)
     found = ranking.top(len(expected) + 1)
     assert ranking.total == len(expected)
     assert {hit[:2]: pytest.approx(hit[2]) for hit in expected} == {hit[:2]: hit[2] for hit in found}
@@ -58,31 +73,33 @@ def test_scores_are_those_of_the_notes(groups: list[list[str]], query: str, stru
 
 @given(groups=GROUPS, query=TEXTS, limit=st.integers(1, 4), offset=st.integers(0, 4))
 def test_pages_are_parts_of_the_whole(groups: list[list[str]], query: str, limit: int, offset: int) -> None:
-    ranking = postings.rank(query_terms(query), shelves_of(groups), {})
+    ranking = postings.rank(plain(query), shelves_of(groups), {})
     assert ranking.top(limit, offset) == ranking.top(ranking.total + 1)[offset : offset + limit]
 
 
 @given(groups=GROUPS, query=TEXTS)
 def test_merged_is_built_at_once_and_packed_is_unpacked(groups: list[list[str]], query: str) -> None:
-    whole = postings.build(tokenize(text) for group in groups for text in group)
+    whole = postings.build(words(text) for group in groups for text in group)
     merged = postings.merge(shelves_of(groups))
     assert postings.pack(merged) == postings.pack(whole)
     again = postings.unpack(postings.pack(whole))
     assert postings.pack(again) == postings.pack(whole)
-    terms = query_terms(query)
-    assert postings.rank(terms, [again], {}).top(99) == postings.rank(terms, [whole], {}).top(99)
+    for asked, is_rich in ((plain(query), False), (forms.query(query).asked, True)):
+        expected = postings.rank(asked, [whole], {}, is_rich=is_rich).top(99)
+        assert postings.rank(asked, [again], {}, is_rich=is_rich).top(99) == expected
 
 
 def test_no_text_is_no_hit() -> None:
-    assert postings.rank(query_terms("crane"), [], {}).top(5) == []
-    assert postings.rank(query_terms("crane"), [EMPTY], {}).top(5) == []
+    assert postings.rank(plain("crane"), [], {}).top(5) == []
+    assert postings.rank(plain("crane"), [EMPTY], {}).top(5) == []
     assert postings.rank((), shelves_of([["crane"]]), {}).top(5) == []
 
 
 def test_a_packed_shelf_holds_no_word() -> None:
-    packed = postings.pack(postings.build([tokenize("the oystercatcher nests")]))
-    raw = b"".join((packed.lengths, packed.terms, packed.starts, packed.places, packed.counts))
+    packed = postings.pack(postings.build([words("the oystercatchers nestled")]))
+    raw = b"".join(getattr(packed, name) for name in Packed.__struct_fields__)
     assert b"oyster" not in raw
+    assert b"nestl" not in raw
 
 
 @pytest.mark.parametrize(
@@ -93,7 +110,7 @@ def test_a_packed_shelf_holds_no_word() -> None:
     ],
 )
 def test_bytes_that_are_no_shelf_are_refused(column: str, damage: Callable[[bytes], bytes]) -> None:
-    packed = postings.pack(postings.build([tokenize("crane tide crane"), tokenize("tide gauge")]))
+    packed = postings.pack(postings.build([words("cranes tides cranes"), words("tides gauged")]))
     columns = {name: getattr(packed, name) for name in Packed.__struct_fields__}
     with pytest.raises(ValueError):  # noqa: PT011 - numpy's own words for some of them
         postings.unpack(Packed(**{**columns, column: damage(columns[column])}))
