@@ -103,6 +103,11 @@ class Listing(msgspec.Struct, frozen=True):
             raw = raw[:start] + raw[end:]
         return Listing(self._keep_bom(raw))
 
+    def without_all(self, names: Collection[str]) -> "Listing":
+        """Without any row of these notes; every line is read once."""
+        kept = [line for line in self._lines() if listed_by(line, names) not in names]
+        return Listing(self._keep_bom("".join(kept).encode()))
+
     def reconciled(self, notes: Mapping[str, str], keep: Collection[str] = ()) -> "Listing":
         """With one row for each of `notes` (name → hook), unlisted ones appended in their order (SPEC 4).
 

@@ -115,13 +115,10 @@ class Usage(msgspec.Struct, frozen=True):
         old = self.counts(name)
         return self._put(name, Counts(old.saves, old.reads + 1, at))
 
-    def without(self, name: str) -> "Usage":
-        """Without the note's entry."""
-        if name not in self.notes:
-            return self
-        notes = dict(self.notes)
-        del notes[name]
-        return self._keep(notes)
+    def without(self, *names: str) -> "Usage":
+        """Without the entries of these notes."""
+        gone = self.notes.keys() & names
+        return self._keep({name: count for name, count in self.notes.items() if name not in gone}) if gone else self
 
     def lowered(self, journal: Tally) -> "Usage":
         """With no count that a crash left ahead of the journal, and no entry of a forgotten note (SPEC 4).

@@ -23,6 +23,7 @@ from memd.importers.directory import Directory
 from memd.importers.reading import NOTHING, Found, Left, Notes, Reader, names_in
 from memd.listing import Listing
 from memd.live import feed
+from memd.live.pace import in_slices
 from memd.live.shelves import shelf_of
 from memd.live.stores import LiveStore
 from memd.note import Scope
@@ -35,8 +36,6 @@ Program = Literal["claude", "kimi"]
 
 PROGRAMS: tuple[Program, ...] = ("claude", "kimi")
 
-AT_ONCE = 64
-"""Notes in one commit: enough that their syncs are shared, few enough that another write waits tens of ms only."""
 CWDS_MAX = 32
 """Directories of one repository that sessions were started in and that its notes are looked for under."""
 GIVEN = "the given directory"
@@ -295,9 +294,8 @@ class Imports:
         done = Brought.nothing()
         found = list(notes.found.values())
         try:
-            for start in range(0, max(1, len(found)), AT_ONCE):
-                some = found[start : start + AT_ONCE]
-                marks = held if start + AT_ONCE >= len(found) else None
+            for some, is_last in in_slices(found) if found else [(found, True)]:
+                marks = held if is_last else None
                 came = await self._commit(store, Bring(sourced(some), program, anew, marks), dry_run=dry_run)
                 done = done.then(came)
                 if came.wanted:

@@ -40,11 +40,12 @@ from memd.store.model import (
     View,
 )
 from memd.store.state import JOURNAL
-from memd.store.store import READER_WAIT_S, Store, is_readers
+from memd.store.store import READER_WAIT_S, SLICES, Store, is_readers, next_slice
 
 __all__ = [
     "JOURNAL",
     "READER_WAIT_S",
+    "SLICES",
     "Adopt",
     "Adopted",
     "Arrival",
@@ -81,4 +82,5 @@ __all__ = [
     "Taken",
     "View",
     "is_readers",
+    "next_slice",
 ]

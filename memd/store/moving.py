@@ -91,7 +91,7 @@ def write(plan: Plan, name: str, raw: bytes, author: Author, *, updated: bool) -
 
 
 def remove(plan: Plan, name: str, author: Author) -> None:
-    """Plan the going of a note whose text is safe under another name or in another store."""
+    """Plan the going of a note whose text is safe under another name."""
     listing, usage = plan.listing, plan.usage
     plan.drop(name, author)
     plan.files[name] = None
@@ -150,10 +150,13 @@ def adopt_one(plan: Plan, arrival: Arrival, request: Adopt, done: Adopted, lines
 
 def leave(plan: Plan, request: Leave) -> Left:
     """Plan the going of notes that arrived elsewhere; one whose text is another by now stays."""
-    went = 0
+    listing, usage = plan.listing, plan.usage
+    gone: dict[str, None] = {}
     for name, content_hash in request.notes:
         entry = plan.take(name)
         if entry is not None and entry.hash == content_hash:
-            remove(plan, name, request.author)
-            went += 1
-    return Left(went, len(request.notes) - went)
+            plan.drop(name, request.author)
+            plan.files[name] = None
+            gone[name] = None
+    plan.listing, plan.usage = listing.without_all(gone), usage.without(*gone)
+    return Left(len(gone), len(request.notes) - len(gone))

@@ -34,8 +34,8 @@ class Plan:
 
     `files` holds the bytes of each note file that is to be written, None for one that is to go, and `found` the
     stamp that stood there when the plan looked. `taken` names what a hand has written and the plan journals,
-    `waiting` what is there and cannot be taken yet. `slice` is how many notes it takes in, and
-    forgets, at most. `frees_first`: the disk is full, and what goes makes the room for
+    `waiting` what is there and cannot be taken yet, `unmended` whose rows are not yet what they should be. `slice` is
+    how many notes it takes in, and forgets, at most. `frees_first`: the disk is full, what goes makes the room for
     what is written. `restores`: files are put back whose records stand already.
     """
 
@@ -54,6 +54,7 @@ class Plan:
         self.changes: dict[str, Change] = {}
         self.taken: set[str] = set()
         self.missing = dict(state.missing)
+        self.unmended = set(state.unmended)
         self.waiting: set[str] = set()
         self.suspended = state.suspended
         self.scanned_ns = state.scanned_ns

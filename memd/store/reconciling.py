@@ -208,5 +208,4 @@ def mend_counts(plan: Plan, *, lower: bool) -> None:
     with suppress(Unreadable):
         if lower:
             plan.usage = plan.usage.lowered(plan.heads)
-        for name in [name for name in plan.usage.notes if plan.heads.is_forgotten(name)]:
-            plan.usage = plan.usage.without(name)
+        plan.usage = plan.usage.without(*(name for name in plan.usage.notes if plan.heads.is_forgotten(name)))

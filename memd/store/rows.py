@@ -19,16 +19,32 @@ def mend(plan: Plan, *, every: bool = False) -> None:
     did not change are looked at too, since what failed or died may have left them as they were.
     """
     keep = {*plan.state.blocked, *plan.waiting, *plan.missing}
+    stand = hooks(plan)
+    due = stand if every else owed(plan)
+    plan.unmended = set(due)
     with suppress(Unreadable):
-        stand = hooks(plan)
         rows = plan.listing.reconciled(stand, keep)
-        plan.listing = renewed(plan, rows, stand if every else changed(plan))
+        plan.listing = renewed(plan, rows, due)
+        plan.unmended = set()
 
 
 def renew(plan: Plan) -> None:
-    """Make memd's own rows say the hooks of the notes that the plan changes; nothing where the file does not read."""
+    """Make memd's own rows say the hooks of the notes that the plan changes; where the file does not read, the next
+    plan owes it.
+    """
+    due = owed(plan)
+    plan.unmended = set(due)
     with suppress(Unreadable):
-        plan.listing = renewed(plan, plan.listing, changed(plan))
+        plan.listing = renewed(plan, plan.listing, due)
+        plan.unmended = set()
+
+
+def owed(plan: Plan) -> dict[str, str]:
+    """The hook of every note whose row may not say it: those that the plan changes, and those that an earlier plan
+    left, since the file did not read then.
+    """
+    left = {name: entry.hook for name in sorted(plan.unmended) if (entry := plan.entry(name)) is not None}
+    return {**left, **changed(plan)}
 
 
 def changed(plan: Plan) -> dict[str, str]:

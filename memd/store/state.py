@@ -71,6 +71,7 @@ class State:
         self.by_slug: defaultdict[str, set[str]] = defaultdict(set)
         self.blocked: dict[str, Blocked] = {}
         self.missing: dict[str, float] = {}
+        self.unmended: set[str] = set()
         self.suspended = False
         self.is_marked = False
         self.scanned_ns = 0

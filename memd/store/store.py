@@ -313,7 +313,7 @@ class Store:
                 outcome = taken = taken.then(outcome)
                 reconciled.add(request)
             outcomes.append(outcome)
-        if plan.taken:
+        if plan.taken or plan.unmended:
             rows.renew(plan)  # a request that took a hand edit in and was refused leaves the row to us
         return Planned(outcomes, taken, len(self.state.entries) + len(plan.waiting))
 

@@ -251,3 +251,4 @@ def take_over(plan: Plan, changes: list[Change]) -> None:
             state.set_entry(change.entry)
     state.missing, state.suspended = plan.missing, plan.suspended
     state.scanned_ns, state.behind = plan.scanned_ns, plan.behind
+    state.unmended = plan.unmended

@@ -3,7 +3,6 @@
 SPEC section 7: `memory.import`, `store.list`, `store.adopt`.
 """
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import anyio.to_thread
@@ -12,6 +11,7 @@ from memd.errors import NotFound, Refused
 from memd.importers.directory import Directory, Text
 from memd.live import LiveStore
 from memd.live.feed import imported
+from memd.live.pace import in_slices
 from memd.note import Scope
 from memd.protocol import (
     ImportParams,
@@ -25,9 +25,6 @@ from memd.protocol import (
 )
 from memd.store import Adopt, Adopted, Arrival, Author, Leave, Left
 from memd.verbs.call import Call, printable
-
-AT_ONCE = 256
-"""Arrivals in one commit: enough that their syncs are shared, few enough that other writes get a turn."""
 
 BY_IMPORT = Author(by="import")
 BY_STORE = Author(by="store")
@@ -44,7 +41,7 @@ async def import_notes(call: Call, params: ImportParams) -> ImportReply:
     done = Adopted({}, {}, {}, {})
     rows = await anyio.to_thread.run_sync(source.rows)
     try:
-        for names in in_turn([file.name for file in page if file.reason is None]):
+        for names, _ in in_slices([file.name for file in page if file.reason is None]):
             texts = await anyio.to_thread.run_sync(source.read_all, names, rows)
             read = zip(names, texts, strict=True)
             skipped += [Skipped(file=name, reason=text) for name, text in read if isinstance(text, str)]
@@ -76,12 +73,6 @@ def tell(call: Call, store: LiveStore, done: Adopted) -> None:
     """Tell the feed what arrived in a call, also in one that failed half-way; nothing when nothing did."""
     if done.adopted or done.updated:
         call.library.feed.publish(imported(store, len(done.adopted), len(done.updated)))
-
-
-def in_turn(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The names, so many at a time as one commit takes."""
-    for start in range(0, len(names), AT_ONCE):
-        yield tuple(names[start : start + AT_ONCE])
 
 
 async def list_stores(call: Call, params: StoreListParams) -> StoreListReply:
@@ -125,8 +116,8 @@ async def adopt_from(call: Call, params: StoreAdoptParams) -> StoreAdoptReply:
     done = Adopted({}, {}, {}, {})
     safe: list[tuple[str, str]] = []
     try:
-        for start in range(0, len(notes), AT_ONCE):
-            texts = [(entry.name, *await source.current(entry)) for entry in notes[start : start + AT_ONCE]]
+        for some, _ in in_slices(notes):
+            texts = [(entry.name, *await source.current(entry)) for entry in some]
             arrivals = tuple(Arrival(name, raw) for name, raw, _ in texts)
             came = await arrive(call, target, Adopt(arrivals, BY_STORE, updates=False), dry_run=params.dry_run)
             done = done.then(came)

@@ -1,5 +1,6 @@
 """MEMORY.md and usage.json through every write. Law: a person's words stay, memd's own follow the notes (SPEC 4)."""
 
+import errno
 import json
 import os
 import time
@@ -8,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from memd.errors import Conflict
+from memd.errors import Conflict, Refused
 from memd.fs import Stamp
 from memd.listing import Listing
-from memd.store import Author, Count, Forgotten, Rebuild, Reconcile, Save, Saved
+from memd.store import Author, Count, Forgotten, Rebuild, Reconcile, Rename, Save, Saved
 from memd.usage import Usage
 from support.disks import InterferingDisk
 from support.stores import (
@@ -49,6 +50,10 @@ def index(kept: Kept) -> Path:
     return kept.directory / "MEMORY.md"
 
 
+def fail() -> None:
+    raise OSError(errno.EIO, "it fails")
+
+
 def own_rows(kept: Kept) -> list[str]:
     """The lines after the person's, which must all be there."""
     text = index(kept).read_text()
@@ -74,6 +79,17 @@ def test_a_forget_removes_the_row_whoever_worded_it(kept: Kept) -> None:
     assert own_rows(kept) == ["- [beta](beta.md) — The second hook"]
     kept.do(forget("beta"))
     assert index(kept).read_text() == PERSONS
+
+
+def test_a_row_that_could_not_be_mended_for_an_unreadable_index_is_mended_by_the_next_request(kept: Kept) -> None:
+    (kept.directory / "alpha.md").write_text("# By hand\n")
+    disk = InterferingDisk(lambda call, path: (call, path.name) == ("read", "MEMORY.md"), fail)
+    kept.use(disk)
+    with pytest.raises(Refused):
+        kept.do(Rename("alpha", "beta", ME))
+    assert (disk.times, own_rows(kept)[0]) == (0, "- [alpha](alpha.md) — The first hook")
+    kept.read("beta")
+    assert own_rows(kept)[0] == "- [alpha](alpha.md) — By hand"
 
 
 def test_an_edit_renews_memds_own_row_and_leaves_a_persons(kept: Kept) -> None:
