@@ -57,13 +57,14 @@ class SearchParams(PlaceParams, kw_only=True, frozen=True):
 
 
 class ListParams(PlaceParams, kw_only=True, frozen=True):
-    """`memory.list`. `limit` None lists all."""
+    """`memory.list`. `limit` None lists all; `bodies` and `texts` ask for each note's body or whole text with it."""
 
     scope: Scope | None = None
     type: NoteType | None = None
     limit: Limit | None = None
     offset: Offset = 0
     bodies: bool = False
+    texts: bool = False
 
 
 class LogParams(PlaceParams, kw_only=True, frozen=True):

@@ -131,7 +131,7 @@ class ForgetReply(Reply, kw_only=True, frozen=True):
 
 
 class NoteRow(Reply, kw_only=True, frozen=True):
-    """One note of a list. `last`: the unix second of its last use; `body`: only when asked for."""
+    """One note of a list. `last`: the unix second of its last use; `body`, `markdown`: only when asked for."""
 
     name: str
     scope: Scope
@@ -144,6 +144,7 @@ class NoteRow(Reply, kw_only=True, frozen=True):
     unparsed: bool
     shadowed: bool
     body: str | None = None
+    markdown: str | None = None
     redacted: bool = False
 
 

@@ -46,21 +46,24 @@ async def list_notes(call: Call, params: ListParams) -> ListReply:
     notes: list[NoteRow] = []
     for store, entry in page:
         with suppress(NotFound, Unreadable):  # it went while the list was made: no row, and no reason to fail
-            notes.append(await as_row(store, entry, stores, bodies=params.bodies))
+            notes.append(await as_row(store, entry, stores, params))
     total = len(found) - len(page) + len(notes)
     cut = f"[{len(notes)} of {total} notes · limit {params.limit} · offset {end} for the page after it]"
     return ListReply(notes=tuple(notes), total=total, notice=cut if end < len(found) else None)
 
 
-async def as_row(store: LiveStore, entry: Entry, stores: list[LiveStore], *, bodies: bool) -> NoteRow:
+async def as_row(store: LiveStore, entry: Entry, stores: list[LiveStore], params: ListParams) -> NoteRow:
     """A note as a list shows it."""
-    raw, entry = await store.current(entry) if bodies else (b"", entry)
+    raw, entry = await store.current(entry) if params.bodies or params.texts else (b"", entry)
     counts = counts_of(store, entry.name)
     hook, masked = shown_hook(entry)
-    body = None
-    if bodies:
+    body = text = None
+    if params.bodies:
         body, body_masked = shown(note.parse(entry.name, raw).body)
         masked = masked or body_masked
+    if params.texts:
+        text, text_masked = shown(raw.decode(errors="replace"))
+        masked = masked or text_masked
     shadowed = store.scope is Scope.GLOBAL and entry.name in stores[0].entries
     return NoteRow(
         name=entry.name,
@@ -74,6 +77,7 @@ async def as_row(store: LiveStore, entry: Entry, stores: list[LiveStore], *, bod
         unparsed=entry.trouble is not None,
         shadowed=shadowed,
         body=body,
+        markdown=text,
         redacted=masked,
     )
 

@@ -167,7 +167,7 @@ _TABLE: list[tuple[float, str, Make]] = [
     (12, "memory.read", _named("memory.read")),
     (20, "memory.search", _plain("memory.search", query=WORDS, limit=(1, 5, 100))),
     (4, "memory.forget", _named("memory.forget")),
-    (4, "memory.list", _plain("memory.list", bodies=(False, True))),
+    (4, "memory.list", _plain("memory.list", bodies=(False, True), texts=(False, True))),
     (3, "memory.log", _plain("memory.log", limit=(1, 50))),
     (8, "memory.show", _named("memory.show")),
     (2, "memory.stats", _plain("memory.stats")),

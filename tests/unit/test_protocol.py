@@ -22,7 +22,10 @@ DEFAULTS: dict[type[Params], tuple[dict[str, object], dict[str, object]]] = {
         {"query": "a"},
         {"limit": 5, "scope": None, "offset": 0, "ranker": None, "explain": False},
     ),
-    protocol.ListParams: ({}, {"scope": None, "type": None, "limit": None, "offset": 0, "bodies": False}),
+    protocol.ListParams: (
+        {},
+        {"scope": None, "type": None, "limit": None, "offset": 0, "bodies": False, "texts": False},
+    ),
     protocol.LogParams: ({}, {"name": None, "limit": 50, "since": None}),
     protocol.ShowParams: ({"name": "a"}, {"hash": None, "scope": None}),
     protocol.DiffParams: ({"name": "a"}, {"from_": None, "to": None, "scope": None}),
