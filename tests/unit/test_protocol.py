@@ -189,7 +189,7 @@ FIELDS: dict[type[Reply], tuple[str, str]] = {
     protocol.ForgetReply: ("name scope receipt pointer", ""),
     protocol.NoteRow: (
         "name scope type description hash saves reads last unparsed shadowed",
-        "body redacted",
+        "body markdown redacted",
     ),
     protocol.ListReply: ("notes total", "notice"),
     protocol.LogRecord: ("at op name hash digest scope", "session by source_hash"),
