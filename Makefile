@@ -18,9 +18,9 @@ test: lint types imports
 	$(BIN)/python -m pytest --ignore=tests/real
 
 test-real: $(VENV)/.ready
-	for program in git vim nano emacs rsync tmux; do command -v $$program >/dev/null || missing=1; done; \
+	for program in git vim nano emacs rsync tmux zsh fish less; do command -v $$program >/dev/null || missing=1; done; \
 	test -z "$$missing" || { apt-get update --quiet && DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet \
-		--no-install-recommends git vim nano emacs-nox rsync tmux; }
+		--no-install-recommends git vim nano emacs-nox rsync tmux zsh fish less; }
 	{ test -x /lib/systemd/systemd && command -v systemctl unshare nsenter setpriv pgrep && \
 	  test -e /usr/lib/systemd/user/dbus.socket && /usr/bin/python3 -m ensurepip --version; } >/dev/null || \
 	  { apt-get update --quiet && \

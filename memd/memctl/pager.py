@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
+import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from memd.memctl.layout import cells_in
 
@@ -22,18 +23,33 @@ _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 def paged(data: bytes, descriptor: int, width: int, env: Mapping[str, str]) -> bool:
     """Show text in the person's pager if the terminal cannot hold it; False where it is to be written instead."""
-    command = shlex.split(env.get("PAGER", "less"))
-    if not command or command == ["cat"] or env.get("TERM") == "dumb" or _fits(data, descriptor, width):
+    command = env.get("PAGER", "less").strip()
+    if command in ("", "cat") or env.get("TERM") == "dumb" or _fits(data, descriptor, width):
         return False
+    # A person's own is a line for the shell, as man and git take it.
+    words = ["/bin/sh", "-c", command] if "PAGER" in env else [command]
     try:
-        pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": LESS, **env})  # noqa: S603 - the person's
+        pager = subprocess.Popen(words, stdin=subprocess.PIPE, env={"LESS": LESS, **env})  # noqa: S603 - the person's
     except OSError:
         return False
-    try:
+    with uninterrupted():  # Ctrl-C is the pager's own business: it ends when it wants to
         pager.communicate(data)
-    except KeyboardInterrupt:  # the pager's own business: it ends when it wants to
-        pager.wait()
-    return True
+    # One that fails may have shown nothing; one that was killed was so by somebody who sees it.
+    return pager.returncode <= 0 or pager.returncode > _SIGNALLED
+
+
+_SIGNALLED = 128
+"""What a shell adds to the signal that ended its command."""
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """While it lasts Ctrl-C ends the program that has the terminal, and not the one that waits for it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _fits(data: bytes, descriptor: int, width: int) -> bool:

@@ -45,10 +45,18 @@ def test_what_a_screen_cannot_hold_goes_through_the_pager(daemon: Daemon, tmp_pa
     assert not kept.exists()
 
 
-@pytest.mark.parametrize("pager_", ["", "cat", "no-such-pager-here"])
+@pytest.mark.parametrize("pager_", ["", "cat", "no-such-pager-here", "false", "less '", "exit 3", "   "])
 def test_without_a_pager_all_of_it_is_written(daemon: Daemon, pager_: str) -> None:
     ran = memctl_on_terminal({**daemon.env, "PAGER": pager_}, "-C", str(daemon.repo), "list")
     assert len(ran.out.splitlines()) == 30
+
+
+def test_a_pager_is_a_line_for_the_shell_and_may_stop_early(daemon: Daemon) -> None:
+    repo = ("-C", str(daemon.repo))
+    ran = memctl_on_terminal({**daemon.env, "PAGER": "tail -n +3 | head -n 4; exit 0"}, *repo, "list")
+    assert (ran.code, len(ran.out.splitlines())) == (0, 4)
+    quits = memctl_on_terminal({**daemon.env, "PAGER": "true"}, *repo, "list")
+    assert (quits.code, quits.out, quits.err) == (0, "", "")
 
 
 def test_a_pipe_and_whoever_cannot_answer_get_no_pager(daemon: Daemon, tmp_path: Path) -> None:

@@ -241,6 +241,34 @@ def test_an_editor_that_fails_saves_nothing(daemon: Daemon, tmp_path: Path) -> N
     assert memctl(daemon.env, "edit", "absent", cwd=daemon.repo).code == 3
 
 
+def test_an_editor_that_spoils_the_text_again_and_again_is_not_asked_for_ever(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.save("crane", "It stalls.")
+    before = text_of(daemon, "crane")
+    spoils = f"file.write_text(text.replace('{KEY}', '').rstrip() + '{KEY}')"
+    ran = memctl_on_terminal(editing(daemon, tmp_path, spoils, spoils), "-C", str(daemon.repo), "edit", "crane")
+    assert ran.code == 4
+    assert kept_in(ran.err, tmp_path) == before.rstrip() + KEY
+    assert text_of(daemon, "crane") == before
+
+
+def test_ctrl_c_at_an_editor_is_its_own_business(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.save("crane", "It stalls.")
+    interrupts = (
+        "import os, signal; signal.signal(signal.SIGINT, signal.SIG_IGN); os.kill(os.getppid(), signal.SIGINT); "
+        "file.write_text(text.replace('stalls', 'runs'))"
+    )
+    ran = memctl(editing(daemon, tmp_path, interrupts), "edit", "crane", cwd=daemon.repo)
+    assert (ran.code, ran.err) == (0, "")
+    assert text_of(daemon, "crane").endswith("It runs.\n")
+
+
+def test_an_editor_that_is_no_command_line_is_wrong_usage(daemon: Daemon) -> None:
+    daemon.save("crane")
+    ran = memctl({**daemon.env, "EDITOR": "vim 'x"}, "edit", "crane", cwd=daemon.repo)
+    assert (ran.code, ran.out) == (2, "")
+    assert "EDITOR: no closing quotation" in ran.err
+
+
 # -- completion
 
 
@@ -276,6 +304,18 @@ def test_bash_completes_commands_options_and_live_names(daemon: Daemon) -> None:
     assert sorted(completed(daemon.env, daemon.repo, "show", "cra")) == ["cradle", "crane"]
     daemon.call("memory.forget", name="cradle")
     assert completed(daemon.env, daemon.repo, "--json", "edit", "cra") == ["crane"]
+
+
+def test_a_name_is_never_run_by_the_shell(daemon: Daemon) -> None:
+    daemon.save("crane")
+    for name in ("dollar$(touch RAN)x", "tick`touch RAN`x", "-dash"):
+        (daemon.store_of(daemon.repo) / f"{name}.md").write_text("---\nname: x\ndescription: odd\n---\nbody\n")
+    daemon.call("memory.reconcile")
+    assert completed(daemon.env, daemon.repo, "show", "doll") == ["dollar\\$\\(touch\\", "RAN\\)x"]
+    assert completed(daemon.env, daemon.repo, "show", "tick") == ["tick\\`touch\\", "RAN\\`x"]
+    assert completed(daemon.env, daemon.repo, "show", "-d") == []
+    assert completed(daemon.env, daemon.repo, "show", "--", "-d") == ["-dash"]
+    assert not list(daemon.repo.glob("RAN*"))
 
 
 def test_without_a_daemon_no_name_is_offered_and_nothing_said(tmp_path: Path) -> None:

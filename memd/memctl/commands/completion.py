@@ -98,24 +98,24 @@ def flags_of(command: str) -> list[tuple[str, str]]:
     ]
 
 
-BASH = """\
-# bash completion for memctl
+BASH = r"""# bash completion for memctl
 _memctl() {
-    local current=${COMP_WORDS[COMP_CWORD]} command= index
+    local current=${COMP_WORDS[COMP_CWORD]} command= ended= index
     COMPREPLY=()
     for ((index = 1; index < COMP_CWORD; index++)); do
         case ${COMP_WORDS[index]} in
             -C|--scope) ((index++)) ;;
+            --) ended=1 ;;
             -*) ;;
-            *) command=${COMP_WORDS[index]}; break ;;
+            *) command=${command:-${COMP_WORDS[index]}} ;;
         esac
     done
-    case ${COMP_WORDS[COMP_CWORD-1]} in
+    [[ $ended ]] || case ${COMP_WORDS[COMP_CWORD-1]} in
         -C) COMPREPLY=($(compgen -d -- "$current")); return ;;
         --scope) COMPREPLY=($(compgen -W "repo global" -- "$current")); return ;;
         --type) COMPREPLY=($(compgen -W "user feedback project reference" -- "$current")); return ;;
     esac
-    if [[ $current == -* ]]; then
+    if [[ $current == -* && ! $ended ]]; then
         local flags=
         case $command in
 @FLAGS@
@@ -127,10 +127,25 @@ _memctl() {
         "") COMPREPLY=($(compgen -W "@COMMANDS@" -- "$current")) ;;
         completion) COMPREPLY=($(compgen -W "bash zsh fish" -- "$current")) ;;
         import|save) COMPREPLY=($(compgen -f -- "$current")) ;;
-        @NAMING@)
-            local IFS=$'\\n'
-            COMPREPLY=($(compgen -W "$(memctl completion names 2>/dev/null)" -- "$current")) ;;
+        @NAMING@) _memctl_names "$current" "$ended" ;;
     esac
+}
+# A name may hold anything, so it is never a word list, which bash would expand: it is quoted as the word was begun.
+_memctl_names() {
+    local begun=$1 quote= name
+    case $begun in
+        \"*|\'*) quote=${begun:0:1} begun=${begun:1} ;;
+        *) begun=${begun//\\/} ;;
+    esac
+    while IFS= read -r name; do
+        [[ $name == "$begun"* && ( $2 || $name != -* ) ]] || continue
+        case $quote in
+            \") name=${name//\\/\\\\} name=${name//\"/\\\"} name=${name//\$/\\\$} name=${name//\`/\\\`} ;;
+            \') name=${name//\'/\'\\\'\'} ;;
+            *) printf -v name %q "$name"; name=${name//:/\\:} name=${name//=/\\=} ;;
+        esac
+        COMPREPLY+=("$name")
+    done < <(memctl completion names 2>/dev/null)
 }
 complete -F _memctl memctl
 """
@@ -139,11 +154,13 @@ ZSH = """\
 #compdef memctl
 # zsh completion for memctl
 _memctl() {
+    local curcontext=$curcontext state state_descr line
     local -a commands names
+    typeset -A opt_args
     commands=(
 @DESCRIBED@
     )
-    _arguments -C \\
+    _arguments -C -S \\
         '-C[work as if started in DIR]:directory:_directories' \\
         '--scope[one store instead of both]:scope:(repo global)' \\
         '--json[the reply as JSON]' \\
@@ -155,13 +172,14 @@ _memctl() {
         command) _describe command commands ;;
         argument)
             local flags=
-            case $words[2] in
+            case $line[1] in
 @FLAGS@
             esac
-            [[ $PREFIX == -* ]] && { compadd -- ${=flags} @EVERYWHERE@; return }
-            case $words[2] in
+            [[ $PREFIX == -* ]] && (( ! $words[(I)--] )) && { compadd -- ${=flags} @EVERYWHERE@; return }
+            case $line[1] in
                 @NAMING@)
                     names=(${(f)"$(memctl completion names 2>/dev/null)"})
+                    (( $words[(I)--] )) || names=(${names:#-*})
                     compadd -a names ;;
                 completion) compadd bash zsh fish ;;
                 *) _files ;;
@@ -181,7 +199,12 @@ complete -c memctl -l no-autostart -d 'do not start a daemon'
 complete -c memctl -l help -d 'help'
 @FISH_COMMANDS@
 @FISH_FLAGS@
-complete -c memctl -n '__fish_seen_subcommand_from @NAMING_WORDS@' -a '(memctl completion names 2>/dev/null)'
+function __memctl_names
+    set -l dashed -v
+    contains -- -- (commandline -opc); and set dashed
+    memctl completion names 2>/dev/null | string match $dashed -- '-*'
+end
+complete -c memctl -n '__fish_seen_subcommand_from @NAMING_WORDS@' -a '(__memctl_names)'
 complete -c memctl -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
 complete -c memctl -n '__fish_seen_subcommand_from import save' -F
 """

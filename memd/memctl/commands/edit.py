@@ -15,7 +15,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from memd.memctl.ctl import Ctl, given
-from memd.memctl.exits import NOT_FOUND, OK, REFUSED, Stop, code_of
+from memd.memctl.exits import NOT_FOUND, OK, REFUSED, Stop, Usage, code_of
+from memd.memctl.pager import uninterrupted
 from memd.memctl.terminal import BOLD, DIM
 from memd_client.errors import Conflict, MemdError, Refused
 
@@ -36,11 +37,15 @@ def options(parser: ArgumentParser) -> None:
 
 def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
     """Run the command; gives its exit code."""
+    editor()  # one that is no command is said before anything is written
     note = ctl.note("show", words[0], **given(scope=ctl.scope))
     draft = Draft(note["name"], note["markdown"])
     reason: MemdError | None = None
+    refused = ""
     while True:
         text = draft.edited(reason)
+        if reason is not None and text == refused:
+            return _kept(ctl, draft, reason)  # whoever closes it as it was has had enough
         if not text.strip() or text == note["markdown"]:
             draft.remove()
             ctl.tell("nothing was changed")
@@ -50,7 +55,7 @@ def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
         except Refused as error:
             if not ctl.has_person():
                 return _kept(ctl, draft, error)
-            reason = error
+            reason, refused = error, text
         except Conflict as error:
             ctl.tell(f"{note['name']} was changed meanwhile; `memctl show {note['name']}` prints what it is now")
             return _kept(ctl, draft, error)
@@ -77,10 +82,13 @@ class Draft:
             self.path.write_bytes(f"{_REASON}{said}{_END}\n".encode() + self.path.read_bytes())
         command = editor()
         try:
-            code = subprocess.run([*command, str(self.path)], check=False).returncode  # noqa: S603 - it is the person's
+            process = subprocess.Popen([*command, str(self.path)])  # noqa: S603 - it is the person's
         except OSError as error:
-            self.remove()
-            raise Stop(NOT_FOUND, f"{command[0]}: {error.strerror}; set EDITOR") from None
+            if reason is None:
+                self.remove()
+            raise Stop(NOT_FOUND, f"{command[0]}: {error.strerror}; set EDITOR{self._where(reason)}") from None
+        with uninterrupted():
+            code = process.wait()
         if code:
             raise Stop(REFUSED, f"{command[0]} ended with {code}; nothing was saved; the text is in {self.path}")
         try:
@@ -95,6 +103,9 @@ class Draft:
             self.path.write_bytes(text.encode())
         return text
 
+    def _where(self, reason: MemdError | None) -> str:
+        return "" if reason is None else f"; your text is in {self.path}"
+
     def remove(self) -> None:
         """Leave nothing, also of what the editor put beside it."""
         import shutil  # only an edit that went well needs it
@@ -103,9 +114,12 @@ class Draft:
 
 
 def editor() -> list[str]:
-    """The person's editor as a command."""
+    """The person's editor as a command. Raises `Usage` for one that is no command line."""
     for variable in ("VISUAL", "EDITOR"):
-        command = shlex.split(os.environ.get(variable, ""))
+        try:
+            command = shlex.split(os.environ.get(variable, ""))
+        except ValueError as error:
+            raise Usage(f"{variable}: {str(error).lower()}") from None
         if command:
             return command
     return ["vi"]
