@@ -66,8 +66,17 @@ def lifetime(
                 _take_over(disk, lock, held)
             else:
                 _wait(disk, lock, held, is_answered)
-        lock.write_text(f"{os.getpid()}\n")
+        _sign(lock)
         yield Lease(lock)
+
+
+def _sign(lock: Path) -> None:
+    """Write this process's number over the last holder's: in place, since a full disk may have no room for another.
+
+    A holder that cannot be named serves all the same.
+    """
+    with suppress(OSError), lock.open("r+b", buffering=0) as file:
+        file.truncate(file.write(b"%d\n" % os.getpid()))
 
 
 def _wait(disk: Disk, lock: Path, held: ExitStack, is_answered: Callable[[], bool]) -> None:

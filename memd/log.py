@@ -6,12 +6,14 @@ Each line has its priority in front, as the service manager reads it. A log that
 
 import logging
 import os
-import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from memd.rpc import trace
 from memd_client import starting
 
+STDERR: Final = 2
 LINE_MAX = 4096
 """Characters of one record; the rest is cut, so that a log stays within its bound."""
 
@@ -29,25 +31,31 @@ class LogLine(logging.Formatter):
         return f"<{_PRIORITIES.get(record.levelno, 5)}>{' '.join(text.splitlines())}"[:LINE_MAX]
 
 
-class LogFile(logging.StreamHandler):  # type: ignore[type-arg]  # it is generic for type checkers only
-    """Standard error; cut to its last lines when it is the log that nobody else keeps short."""
+class LogFile(logging.Handler):
+    """Standard error; cut to its last lines when it is the log that nobody else keeps short.
+
+    A line that does not go out, on a full disk say, is nobody's trouble, and does not wait to be tried again: what
+    Python keeps for its own stream would have the process end with a failure.
+    """
 
     def __init__(self) -> None:
-        super().__init__(sys.stderr)
+        super().__init__()
         self.setFormatter(LogLine())
         self.descriptor: int | None = None
 
     def keep_short(self, log: Path) -> None:
         """From now on, if standard error is that file."""
         try:
-            if os.path.samestat(os.fstat(sys.stderr.fileno()), log.stat()):
-                self.descriptor = sys.stderr.fileno()
-        except (OSError, ValueError):
+            if os.path.samestat(os.fstat(STDERR), log.stat()):
+                self.descriptor = STDERR
+        except OSError:
             self.descriptor = None
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
-        super().emit(record)
+        line = f"{self.format(record)}\n".encode(errors="backslashreplace")
+        with suppress(OSError):
+            os.write(STDERR, line)
         if self.descriptor is not None:
             try:
                 starting.trim_log(self.descriptor)

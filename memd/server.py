@@ -366,6 +366,8 @@ class Server:
         self._connections: set[Connection] = set()
         self._gone = anyio.Event()
         self._accepted = anyio.Event()
+        self._is_short = False
+        """What is wanted for a connection is not there; it is said once."""
 
     async def serve(self, stop: anyio.Event) -> None:
         """Serve until `stop` is set; then let nobody in, and give what has been asked `GRACE_S` seconds.
@@ -432,9 +434,12 @@ class Server:
                 continue
             except OSError as error:
                 # Out of descriptors or memory: those being served go on, and their end makes room.
-                _log.warning("cannot accept a connection: %s", error.strerror)
+                if not self._is_short:
+                    _log.warning("cannot accept a connection: %s", error.strerror)
+                self._is_short = True
                 await anyio.sleep(_ACCEPT_PAUSE_S)
                 continue
+            self._is_short = False
             if self._is_welcome(sock):
                 return sock
             sock.close()

@@ -268,7 +268,9 @@ def test_256_connections_are_served_at_once_and_more_wait(served: Served) -> Non
             client.sock.close()
 
 
-def test_a_server_out_of_descriptors_waits_and_goes_on(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_out_of_descriptors_waits_and_goes_on(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(server, "_ACCEPT_PAUSE_S", 0.001)
     failures = iter(range(3))
     accept = socket.socket.accept
@@ -281,6 +283,7 @@ def test_a_server_out_of_descriptors_waits_and_goes_on(served: Served, monkeypat
     monkeypatch.setattr(socket.socket, "accept", failing)
     assert_serves(served)
     assert next(failures, None) is None
+    assert caplog.text.count("cannot accept a connection") == 1  # it may be so for hours
 
 
 # -- who ---------------------------------------------------------------------------------------------------------

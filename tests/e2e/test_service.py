@@ -9,10 +9,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.from_thread
+import anyio.to_thread
 import pytest
+from anyio.lowlevel import checkpoint
 
 import memd_client
 from memd import daemon as daemons
@@ -214,6 +218,32 @@ def test_a_reload_takes_the_config_and_one_that_does_not_parse_keeps_it(place: D
             place.save("other", "words")
 
 
+def test_a_storm_of_reloads_is_one_reload_more_and_holds_up_no_end(place: Daemon) -> None:
+    """The signals come while the config is read, and the one that ends it comes after all of them."""
+    read: list[int] = []
+
+    def storm() -> Config:
+        read.append(len(read))
+        if len(read) == 1:
+            for _ in range(30):
+                os.kill(os.getpid(), signal.SIGHUP)
+                anyio.from_thread.run(checkpoint)
+        elif len(read) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return Config()
+
+    async def serve() -> None:
+        place.home.mkdir(mode=0o700)
+        with listen(place.socket) as listener, anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(daemons.run, place.home, Config(), listener, read_config=storm))
+                await anyio.to_thread.run_sync(until, lambda: signal.getsignal(signal.SIGHUP) != signal.SIG_DFL)
+                os.kill(os.getpid(), signal.SIGHUP)
+
+    anyio.run(serve)
+    assert read == [0, 1]
+
+
 # -- one after the other -------------------------------------------------------------------------------------------
 
 
@@ -335,6 +365,72 @@ def test_a_caller_in_pipes_sees_their_end_while_the_daemon_it_started_runs(place
         assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
         connection.call("daemon.stop")
     until(lambda: left_over(place) == [])
+
+
+STARTER = """
+import os, resource, signal, sys
+import memd_client
+heard = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGABRT}
+signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+for each in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(each, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 1024))
+os.umask(0)
+os.closerange(0, 3)
+with memd_client.connect() as connection:
+    connection.hello()
+"""
+
+
+def test_what_its_starter_ignores_blocks_and_lacks_is_not_the_daemon_s(place: Daemon) -> None:
+    place.env["PYTHONPATH"] += f"{os.pathsep}{Path(daemons.__file__).parents[1]}"
+    for _ in range(3):  # SPEC 13 gives it 3 seconds, which a machine that does much else may need more than once
+        if subprocess.run([sys.executable, "-c", STARTER], env=place.env, check=False, timeout=60).returncode == 0:
+            break
+    with place.connect() as connection:
+        pid = connection.hello()["pid"]
+    process = Path("/proc") / str(pid)
+    [blocked] = [line.split()[1] for line in (process / "status").read_text().splitlines() if "SigBlk" in line]
+    assert int(blocked, 16) == 0
+    [files] = [line for line in (process / "limits").read_text().splitlines() if line.startswith("Max open files")]
+    assert files.split()[3:5] == ["1024", "1024"]
+    assert (process / "cwd").readlink() == Path("/")
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: left_over(place) == [])
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&-", "<&- >&- 2>&-", "2>/dev/full"])
+def test_without_standard_streams_it_serves_and_ends_well(place: Daemon, closed: str) -> None:
+    place.process = subprocess.Popen(["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *place.command], env=place.env)
+    until(place.answers)
+    place.save("note", "words")
+    held = [Path(f"/proc/{place.process.pid}/fd/{number}").readlink() for number in range(3)]
+    assert [path for path in held if path.is_relative_to(place.home)] == []
+    assert place.terminate() == 0
+
+
+def test_names_are_utf_8_whatever_the_locale(place: Daemon) -> None:
+    place.env |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    with take_door(place.socket) as door:
+        process = activated(place, door)
+        until(place.answers)
+        with place.connect() as connection:
+            assert connection.hello()["pid"] == process.pid
+        place.save("我喜欢", "words")
+    assert (place.store / "我喜欢.md").is_file()
+
+
+def test_a_daemon_that_can_write_no_word_serves_all_the_same(place: Daemon) -> None:
+    """As on a full disk: what its lock's file says of it is for others, and not worth an end."""
+    place.start()
+    place.save("note", "words")
+    place.kill()
+    limited = ["/bin/sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *place.command]
+    place.process = subprocess.Popen(limited, env=place.env, cwd="/")
+    until(place.answers)
+    assert place.names() == ["note"]
+    with pytest.raises(memd_client.Storage):
+        place.save("other", "words")
 
 
 def test_racing_starts_make_one_daemon(place: Daemon) -> None:

@@ -125,15 +125,16 @@ def _phase(
 def _alone(daemon: Daemon, *, looks: bool) -> Size:
     """What the daemon holds once only the asker is connected, and it had its minute's look where that counts."""
 
-    def status() -> dict[str, Any]:
-        with daemon.connect() as connection:
+    with daemon.connect() as connection:  # one that is open all the time: it is counted each time alike
+
+        def status() -> dict[str, Any]:
             return connection.call("daemon.status")
 
-    until(lambda: status()["connections"] == 1, seconds=60)
-    if looks:
-        asked = time.monotonic()
-        until(lambda: LOOKED_S < (status()["last_scan_s"] or 0) < time.monotonic() - asked, seconds=120)
-    return size(daemon)
+        until(lambda: status()["connections"] == 1, seconds=60)
+        if looks:
+            asked = time.monotonic()
+            until(lambda: LOOKED_S < (status()["last_scan_s"] or 0) < time.monotonic() - asked, seconds=120)
+        return size(daemon)
 
 
 def size(daemon: Daemon) -> Size:

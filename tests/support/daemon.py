@@ -7,12 +7,26 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import memd_client
 from support.waiting import until
+
+
+def processes(home: Path) -> list[int]:
+    """The processes that run memd for a home, whoever started them."""
+    wanted = f"MEMD_HOME={home}\0".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if entry.name.isdecimal() and b"memd" in words and wanted in (entry / "environ").read_bytes() + b"\0":
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
 
 
 class Daemon:
@@ -112,9 +126,13 @@ class Daemon:
         return self.process.wait(20)
 
     def close(self) -> None:
-        """End whatever runs."""
+        """End whatever runs, a daemon that a client started included."""
         if self.process is not None and self.process.poll() is None:
             self.kill()
+        for pid in processes(self.home):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        until(lambda: processes(self.home) == [])
 
 
 @contextmanager

@@ -15,25 +15,11 @@ from pathlib import Path
 
 import memd
 import memd_client
-from support.daemon import Daemon
+from support.daemon import Daemon, processes
 from support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 NO_DAEMON = 5
-
-
-def processes(home: Path) -> list[int]:
-    """The processes that run memd for a home, whoever started them."""
-    wanted = f"MEMD_HOME={home}\0".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-            if entry.name.isdecimal() and b"memd" in words and wanted in (entry / "environ").read_bytes() + b"\0":
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
 
 
 def is_free(lock: Path) -> bool:

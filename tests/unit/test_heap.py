@@ -1,5 +1,7 @@
-"""What is free goes back to the system, where the system has a call for that."""
+"""Free memory goes back to the system, and threads share what there is, where the system has calls for that."""
 
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from memd import heap
 
 @pytest.fixture(autouse=True)
 def _anew() -> None:
-    heap._trim.cache_clear()
+    heap._library.cache_clear()
 
 
 def resident_kb() -> int:
@@ -28,14 +30,37 @@ def test_what_lies_free_between_what_is_used_goes_back() -> None:
     assert len(kept) == 400
 
 
+CROWD = """
+import ctypes, sys, threading
+from memd import heap
+assert heap.keep_small()
+barrier = threading.Barrier(8)
+def work():
+    barrier.wait()
+    kept = [bytes(2000) for _ in range(500)]
+    barrier.wait()
+threads = [threading.Thread(target=work) for _ in range(8)]
+for each in threads: each.start()
+for each in threads: each.join()
+ctypes.CDLL(None).malloc_stats()
+"""
+
+
+def test_a_crowd_of_threads_shares_two_arenas() -> None:
+    done = subprocess.run([sys.executable, "-c", CROWD], capture_output=True, text=True, timeout=60, check=True)
+    assert re.findall(r"^Arena (\d+):", done.stderr, re.MULTILINE) == ["0", "1"]
+
+
 def test_elsewhere_nothing_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not heap.give_back()
-    heap._trim.cache_clear()
+    assert not heap.keep_small()
+    heap._library.cache_clear()
 
 
 def test_another_c_library_has_no_such_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr("ctypes.CDLL", lambda _name: object())
     assert not heap.give_back()
-    heap._trim.cache_clear()
+    assert not heap.keep_small()
+    heap._library.cache_clear()
