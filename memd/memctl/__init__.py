@@ -18,6 +18,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         gc.disable()  # it costs a tenth of a run that ends before there is anything to collect
         argv = sys.argv[1:]
     try:
+        if len(argv) == 3 and argv[0] == "hook":
+            from memd_hooks import hook  # at every prompt of an agent: past the front door and its 15 ms
+
+            if argv[1] in hook.AGENTS and argv[2] in hook.EVENTS:
+                return hook.run(argv[1], argv[2])
         from memd.memctl.front import run  # inside, so that Ctrl-C is quiet while the imports run, too
 
         return run(argv)

@@ -2,8 +2,8 @@
 
     python -m tests.bench [--quick] [--json FILE] [--dir DIR] [NAME…]
 
-Names are those of the modules: saving, whole, roundtrip, search, large, focus, live, starting, history;
-all of them without a name. `--quick`
+Names are those of the modules: saving, whole, roundtrip, search, large, focus, live, starting, history,
+hooks; all of them without a name. `--quick`
 takes small sizes: the plumbing is tried, the figures mean little and are not judged. Otherwise it exits 1 when one is
 not within its bound. `--json -` writes the JSON instead of the table. `--dir` is where the stores that are
 written to are made, `/var/tmp` by default: never a file system in memory. On a machine that does something else
@@ -24,10 +24,10 @@ from typing import Any
 from . import rows
 from .house import PLACE
 
-BENCHES = ("saving", "whole", "roundtrip", "search", "large", "focus", "live", "starting", "history")
+BENCHES = ("saving", "whole", "roundtrip", "search", "large", "focus", "live", "starting", "history", "hooks")
 """In the order they are run: saves first, since a file system may remember what was deleted before."""
 
-_ON_DISK = frozenset({"saving", "whole", "large", "live", "starting", "history"})
+_ON_DISK = frozenset({"saving", "whole", "large", "live", "starting", "history", "hooks"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
