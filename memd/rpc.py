@@ -154,6 +154,8 @@ class _Method(Generic[CallT]):
         except MemdError as error:
             return Error(error.code, f"{self._name}: {error.text}", error.data())
         except OSError as error:  # the disk failed where no store was told of it: as storage as any other (SPEC 4)
+            if error.errno is None:  # a TimeoutError, say, which no disk raised
+                return _incident(self._name, error)
             _log.error("%s: the disk failed: %s", self._name, trace(error))
             failed = Storage(f"{error.strerror or 'the disk failed'}; mend the disk and try again")
             return Error(failed.code, f"{self._name}: {failed.text}", failed.data())

@@ -309,7 +309,7 @@ def test_a_reply_that_leaves_no_room_for_the_rest_of_its_batch_is_too_large() ->
 # -- what must not leak ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["fake.broken", "fake.group", "fake.unwritable", "fake.surrogate"])
+@pytest.mark.parametrize("method", ["fake.broken", "fake.group", "fake.too_late", "fake.unwritable", "fake.surrogate"])
 def test_an_exception_becomes_an_incident_whose_text_nobody_sees(
     method: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -324,6 +324,14 @@ def test_an_exception_becomes_an_incident_whose_text_nobody_sees(
     assert f"incident {incident} in {method}: " in message
     assert "swordfish" not in message + str(capfd.readouterr())
     assert record.exc_info is None
+
+
+def test_a_disk_that_fails_a_verb_is_storage_and_its_path_is_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    text = "fake.no_disk: Input/output error; mend the disk and try again"
+    assert answer(request("fake.no_disk")) == error(-32008, "storage", text, 1)
+    [record] = [record for record in caplog.records if record.name == "memd.rpc"]
+    assert "builtins.OSError at " in record.getMessage()
+    assert SECRET not in record.getMessage()
 
 
 def test_two_incidents_have_two_numbers() -> None:

@@ -1,5 +1,6 @@
 """Verbs that do nothing but what a test of the wire needs. Law: no store, no disk, no clock."""
 
+import errno
 from typing import Any
 
 import anyio
@@ -96,6 +97,16 @@ async def broken_group(call: Call, params: EchoParams) -> EchoReply:
     raise ExceptionGroup(SECRET, [ValueError(SECRET)])
 
 
+async def no_disk(call: Call, params: EchoParams) -> EchoReply:
+    """Meets a disk that fails, at a path that nobody may see."""
+    raise OSError(errno.EIO, "Input/output error", SECRET)
+
+
+async def too_late(call: Call, params: EchoParams) -> EchoReply:
+    """Raises what is an OSError to Python and has nothing to do with a disk."""
+    raise TimeoutError(SECRET)
+
+
 async def refused(call: Call, params: EchoParams) -> EchoReply:
     """Refuses as SPEC section 3 does."""
     raise errors.Refused("body", "the body is over 8192 bytes", bound=8192, got=9000)
@@ -153,6 +164,8 @@ _ALL: list[Verb[Call, Any, Any]] = [
     Verb("fake.placed", PlacedParams, EchoReply, placed),
     Verb("fake.broken", EchoParams, EchoReply, broken),
     Verb("fake.group", EchoParams, EchoReply, broken_group),
+    Verb("fake.no_disk", EchoParams, EchoReply, no_disk),
+    Verb("fake.too_late", EchoParams, EchoReply, too_late),
     Verb("fake.refused", EchoParams, EchoReply, refused),
     Verb("fake.conflict", EchoParams, EchoReply, conflict),
     Verb("fake.sized", SizeParams, EchoReply, sized),

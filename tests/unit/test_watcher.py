@@ -1,5 +1,7 @@
 """The register of watched directories and the watcher on it, with real directories and no daemon around them."""
 
+import errno
+import os
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -207,6 +209,25 @@ def test_the_nearest_directory_and_the_way_to_a_root_are_listened_to(tmp_path: P
     assert set(ground.listened) == {str(tmp_path / "there"), str(tmp_path)}
     assert {str(tmp_path / "not"), str(tmp_path / "not" / "yet"), str(tmp_path / "there")} <= ground.ways
     assert nearest(tmp_path / "not" / "yet") == tmp_path
+
+
+def test_a_directory_that_the_disk_does_not_tell_of_is_not_listened_to_and_ends_no_survey(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sick = tmp_path / "sick"
+    sick.mkdir()
+    stat = Path.stat
+
+    def failing(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if path == sick:
+            raise OSError(errno.EIO, "Input/output error")
+        return stat(path, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", failing)
+    assert set(survey([sick / "below"]).listened) == {str(tmp_path)}
+    assert set(survey([sick]).listened) == {str(tmp_path)}
+    monkeypatch.undo()
+    assert set(survey([sick]).listened) == {str(sick), str(tmp_path)}
 
 
 def test_what_is_on_a_file_system_without_events_is_polled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
