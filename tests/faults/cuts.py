@@ -4,7 +4,6 @@
 """
 
 import argparse
-import hashlib
 import multiprocessing
 import os
 import shutil
@@ -20,10 +19,10 @@ from memd.fs import Disk
 from memd.store import Author, Rebuild, Reconcile, Request, Save, Saved, Store
 
 from .cuts_model import MODELS, State, Step, Tree, states, steps_of, tree_of
-from .sweep_judge import NEXT, BadError, Left, judge, judge_notes, judge_recorded
-from .sweep_runs import Aim, Bench, attempt, die
-from .sweep_trap import Answer
-from .sweep_verbs import standing, verbs
+from .sweep_judge import NEXT, BadError, Left, judge, judge_notes, judge_recorded, judge_told
+from .sweep_runs import Aim, Bench, attempt, die, report
+from .sweep_trap import Answer, HangError
+from .sweep_verbs import TOGETHER, standing, verbs
 from .sweep_world import World, a_world
 
 BUDGET: Final = 512
@@ -59,11 +58,16 @@ class Result(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """A run: the home before it, its steps, and how many lines the client was told before the verb's own answer."""
+    """A run: the home before it, its steps, and the lines the clients were told, the verb's own answer last."""
 
     tree: Tree
     steps: list[Step]
-    answers: int
+    answers: list[bytes]
+
+    def told(self, count: int) -> frozenset[tuple[str, str]]:
+        """Which of the notes that several clients save were acknowledged by so many lines."""
+        lines = b"".join(self.answers[:count])
+        return frozenset(("repo", name) for name in TOGETHER if b'"name":"%s"' % name.encode() in lines)
 
 
 def record(bench: Bench) -> Recorded:
@@ -78,7 +82,7 @@ def record(bench: Bench) -> Recorded:
         log = list(daemon.trap.log)
     if not outcome.acknowledged:
         raise BadError("clean", f"{bench.verb.name} fails while it is recorded: {outcome}")
-    return Recorded(tree, steps_of(log, tree), sum(isinstance(entry, Answer) for entry in log))
+    return Recorded(tree, steps_of(log, tree), [entry.line for entry in log if isinstance(entry, Answer)])
 
 
 def recover(world: World, case_name: str) -> None:
@@ -116,38 +120,33 @@ def put(tree: Tree, home: Path) -> None:
             os.close(fd)
 
 
-def name_of(state: State) -> str:
-    """A state's name: where the cut was and what it left."""
-    digest = hashlib.sha256(repr(sorted(state.tree.items())).encode()).hexdigest()[:12]
-    return f"{state.point}-{digest}"
-
-
 def carry_out(task: Task) -> Result:
     """Cut one run in every way the model allows."""
     (verb,) = [verb for verb in verbs(MANY) if verb.name == task.verb]
     with a_world("c") as world:
-        return cut_all(Bench(world, verb), task)
+        try:
+            return cut_all(Bench(world, verb), task)
+        except (BadError, HangError) as error:  # with nothing cut
+            return Result(0, [report(world, error, f"--verb {task.verb} --model {task.model}", "cuts")])
 
 
 def cut_all(bench: Bench, task: Task, *, stop_at_first: bool = False) -> Result:
     """Every distinct state of a task, recovered and judged."""
     recorded = record(bench)
-    seen: set[tuple[int, int]] = set()
+    seen: set[tuple[bool, frozenset[tuple[str, str]], int]] = set()
     bad: list[str] = []
     count = 0
-    for state in states(task.model, recorded.steps, recorded.tree, task.budget):
-        done = state.told == recorded.answers
-        key = (done, hash(tuple(sorted(state.tree.items()))))
+    for state in states(task.model, recorded.steps, recorded.tree, task.budget, at=task.at):
+        done, told = state.told == len(recorded.answers), recorded.told(state.told)
+        key = (done, told, hash(tuple(sorted(state.tree.items()))))
         if key in seen:
             continue
         seen.add(key)
-        if task.at is not None and name_of(state) != task.at:
-            continue
         if task.at is None and not stop_at_first and len(seen) % SLICES != task.part:
             continue
         count += 1
         try:
-            cut(bench, state, done=done)
+            cut(bench, state, told, done=done)
         except (BadError, AssertionError) as error:
             if stop_at_first:
                 return Result(count, [f"BAD {error}"])
@@ -155,7 +154,7 @@ def cut_all(bench: Bench, task: Task, *, stop_at_first: bool = False) -> Result:
     return Result(count, bad)
 
 
-def cut(bench: Bench, state: State, *, done: bool) -> None:
+def cut(bench: Bench, state: State, told: frozenset[tuple[str, str]], *, done: bool) -> None:
     """Recover one state and judge it. Errors: BadError."""
     world = bench.world
     put(state.tree, world.home)
@@ -168,6 +167,7 @@ def cut(bench: Bench, state: State, *, done: bool) -> None:
         raise BadError("recovery", f"{type(error).__name__}: {error}") from error
     notes = standing(world.stores)
     notes.pop(("repo", NEXT), None)
+    judge_told(told, notes, bench.case)
     judge_notes(notes, bench.case, done=done)
     judge(world, bench.case, left, done=done)
 
@@ -177,7 +177,7 @@ def tell(bench: Bench, task: Task, state: State, error: BaseException) -> str:
     kept = Path(tempfile.mkdtemp(prefix="memd-bad-"))
     (kept / "home").mkdir()
     put(state.tree, kept / "home")
-    again = f"--verb {task.verb} --model {task.model} --budget {task.budget} --at {name_of(state)}"
+    again = f"--verb {task.verb} --model {task.model} --budget {task.budget} --at {state.name}"
     text = f"BAD {error}\n    files: {kept}\n    again: python -m tests.faults.cuts {again}"
     sys.stderr.write(text + "\n")
     return text
@@ -198,7 +198,11 @@ def main() -> int:
     tasks = [Task(n, m, part, arguments.budget, arguments.at) for n in names for m in models for part in slices]
     began = time.monotonic()
     with ProcessPoolExecutor(arguments.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        results = list(pool.map(carry_out, tasks))
+        results = []
+        for task, result in zip(tasks, pool.map(carry_out, tasks), strict=True):
+            results.append(result)
+            told = f"{result.distinct} states, bad={len(result.bad)}"
+            sys.stderr.write(f"  cuts {task.verb} {task.model} {task.part}: {told}\n")
     count, bad = sum(result.distinct for result in results), sum(len(result.bad) for result in results)
     least = LEAST if arguments.verb is None and arguments.model is None and arguments.budget == BUDGET else 1
     sys.stdout.write(

@@ -1,8 +1,9 @@
 """Power cuts of real file systems. Law: what the disk has at that call is all there is; the journal replays it.
 
-`python -m tests.faults.cuts_disks [ext4 xfs …] [--least N]`. A file system in a loop device is shut down without
-flushing anything, right before the N-th call of a daemon that changes it; the daemon dies, the file system is mounted
-anew, which replays its log, and what is there is recovered and judged. Needs root, loop devices and mkfs.
+`python -m tests.faults.cuts_disks [ext4 xfs …] [--least N] [--verb NAME [--at CALL]]`. A file system in a loop
+device is shut down without flushing anything, right before the N-th call of a daemon that changes it; the daemon
+dies, the file system is mounted anew, which replays its log, and what is there is recovered and judged. Needs root,
+loop devices and mkfs.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -111,23 +112,23 @@ def cut_short(bench: Bench, disk: Disk, number: int) -> tuple[Aim, Outcome]:
     return aim, outcome
 
 
-def sweep(disk: Disk, least: int) -> tuple[int, int]:
+def sweep(disk: Disk, least: int, names: Sequence[str], at: int | None) -> tuple[int, int]:
     """Cut at each call that changes something, verb after verb; how many cuts there were, and how many were bad."""
     cuts = bad = 0
-    for name in VERBS:
+    for name in names:
         (verb,) = [verb for verb in verbs(2) if verb.name == name]
         bench = Bench(World(disk.at / name), verb)
         learn = Aim(0, die)
         bench.broken(learn)
         changing = [number for number, op in enumerate(learn.seen, 1) if op.kind in CHANGES and changes(op)]
-        for number in (*changing, len(learn.seen) + 100):
+        for number in (*changing, len(learn.seen) + 100) if at is None else (at,):
             try:
                 _aim, outcome = cut_short(bench, disk, number)
                 cuts += 1
                 bench.judge_after(outcome, Left.of(bench.world.stores), bench.recover())
             except (BadError, HangError, AssertionError) as error:
                 bad += 1
-                report(bench.world, error, f"# {disk.kind} {name}, before call {number}")
+                report(bench.world, error, f"{disk.kind} --verb {name} --at {number}", "cuts_disks")
         if cuts >= least:
             break
     return cuts, bad
@@ -143,21 +144,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.cuts_disks", description=__doc__)
     parser.add_argument("kinds", nargs="*", default=sorted(SIZES))
     parser.add_argument("--least", type=int, default=LEAST)
+    parser.add_argument("--verb", action="append", choices=VERBS)
+    parser.add_argument("--at", type=int)
     arguments = parser.parse_args()
+    least = arguments.least if arguments.at is None else 1
     good = True
     for kind in arguments.kinds:
         began = time.monotonic()
         with a_disk(kind) as disk:
             disk.mount()
             try:
-                cuts, bad = sweep(disk, arguments.least)
+                cuts, bad = sweep(disk, least, arguments.verb or VERBS, arguments.at)
             finally:
                 disk.unmount()
         sys.stdout.write(
-            f"{kind}: {cuts} power cuts, bad={bad} at_least={arguments.least} secs={time.monotonic() - began:.0f}\n"
+            f"{kind}: {cuts} power cuts, bad={bad} at_least={least} secs={time.monotonic() - began:.0f}\n"
         )
         sys.stdout.flush()
-        good &= cuts >= arguments.least and not bad
+        good &= cuts >= least and not bad
     return 0 if good else 1
 
 

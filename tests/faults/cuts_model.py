@@ -17,6 +17,8 @@ from .sweep_judge import BadError
 from .sweep_trap import Answer, Op
 
 MODELS: Final = ("strict", "ext4")
+_HOWS: Final = ("whole", "none", "half", "zeros")
+"""What may be left of a step that no sync covers; of a name the first two."""
 _NOTHING: Final = frozenset({"flock", "bind", "chmod", "fchmod"})
 
 
@@ -181,22 +183,29 @@ def covers(model: str, sync: Step, step: Step) -> bool:
 
 
 class State(NamedTuple):
-    """What a cut may leave: the files, and how many lines the client had been told by then."""
+    """What a cut may leave: the files, and how many lines the client had been told by then.
 
-    point: int
+    `name` is where the cut was and what came of each pending step, by its first letter: the same in every run.
+    """
+
+    name: str
     told: int
     tree: Tree
 
 
-def states(model: str, steps: Sequence[Step], tree: Tree, budget: int, seed: int = 1) -> Iterator[State]:
+def states(
+    model: str, steps: Sequence[Step], tree: Tree, budget: int, *, at: str | None = None, seed: int = 1
+) -> Iterator[State]:
     """The legal states of a cut after each step: all where there are at most `budget`, else as many, the extreme ones
-    first and then at random.
+    first and then at random. Or the one state of that name.
     """
+    wanted, _, letters = (at or "").partition("-")
     base = Files(tree)
     pending: list[Step] = []
     told = 0
     chance = random.Random(seed)
-    yield State(0, 0, base.tree())
+    if at is None or wanted == "0":
+        yield State("0-", 0, base.tree())
     for point, step in enumerate(steps, 1):
         if step.kind == "told":
             told += 1
@@ -206,18 +215,25 @@ def states(model: str, steps: Sequence[Step], tree: Tree, budget: int, seed: int
             pending = [each for each in pending if not covers(model, step, each)]
         else:
             pending.append(step)
-        for chosen in mixtures(model, pending, budget, chance):
+        if at is not None and str(point) != wanted:
+            continue
+        for chosen in [named(letters)] if at is not None else mixtures(model, pending, budget, chance):
             files = base.copy()
             for each, how in zip(pending, chosen, strict=True):
                 if how != "none":
                     files.do(each, how)
-            yield State(point, told, files.tree())
+            yield State(f"{point}-{''.join(how[0] for how in chosen)}", told, files.tree())
+
+
+def named(letters: str) -> tuple[str, ...]:
+    """The mixture of a name."""
+    return tuple(next(how for how in _HOWS if how.startswith(letter)) for letter in letters)
 
 
 def mixtures(model: str, pending: Sequence[Step], budget: int, chance: random.Random) -> Iterator[tuple[str, ...]]:
     """Which of the pending steps survive, and how."""
     kinds = {
-        "write": ("whole", "none", "half", "zeros") if model == "strict" else ("whole", "none", "half"),
+        "write": _HOWS if model == "strict" else _HOWS[:3],
         "cut": ("whole", "none"),
     }
     choices = [kinds.get(step.kind, ("whole", "none")) for step in pending]

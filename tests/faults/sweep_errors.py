@@ -8,7 +8,7 @@ import errno
 import os
 from typing import Final
 
-from .sweep_judge import NEXT, BadError, judge, judge_notes
+from .sweep_judge import NEXT, BadError, judge, judge_notes, judge_told
 from .sweep_runs import Aim, Bench, Outcome, attempt, fail_on_strangers
 from .sweep_trap import Answer, Op, Trap
 from .sweep_verbs import Hand, standing
@@ -62,6 +62,7 @@ def faulted(bench: Bench, aim: Aim) -> Outcome:
         if aim.fired:
             judge_reread(bench, daemon.trap, aim, healed)
         fail_on_strangers(daemon)
+        judge_told(outcome.told, standing(bench.world.stores), bench.case)
         judge_notes(without_next(bench), bench.case, done=outcome.acknowledged or bench.verb.again)
     recovered = bench.recover()
     if recovered is None:

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -119,6 +119,13 @@ def judge_notes(notes: Notes, case: Case, *, done: bool) -> None:
         text = case.before["repo", "alpha"].partition(b"\n---\n")[2]
         if not any(text in each for each in notes.values()):
             raise BadError("both", "the note is neither here nor there")
+
+
+def judge_told(told: Iterable[tuple[str, str]], notes: Notes, case: Case) -> None:
+    """What some of several clients were told to be saved stands, whatever became of the others."""
+    lost = sorted(name for name in told if notes.get(name) != case.after[name])
+    if lost:
+        raise BadError("lost", f"{lost} of several clients")
 
 
 def judge_store(store: Path, scope: str, left: Left, case: Case) -> None:

@@ -3,6 +3,7 @@
 `Bench` prepares a home once, learns what the verb makes of it in peace, and then breaks it as often as it is asked.
 """
 
+import re
 import shutil
 import sys
 import tempfile
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import memd_client
 
-from .sweep_judge import NEXT, BadError, Case, Left, judge, judge_notes, judge_recorded, recorded
+from .sweep_judge import NEXT, BadError, Case, Left, judge, judge_notes, judge_recorded, judge_told, recorded
 from .sweep_trap import CHANGING, Die, Op, Verdict
 from .sweep_verbs import OWN_LINE, Hand, Notes, Verb, standing
 from .sweep_world import Daemon, World
@@ -41,23 +42,41 @@ class Aim:
         op = op._replace(number=len(self.seen) + 1, nth=self._counts[op.kind])
         self.seen.append(op)
         again = self.lasting and self.fired and op.kind == self.fired[0].kind
-        if op.number != self.number and not again:
+        if not self.is_aimed_at(op) and not again:
             return 0
         verdict = self.fault(op)
         if verdict:
             self.fired.append(op)
         return verdict
 
-    def aimed(self) -> Op | None:
-        """The call that was aimed at; None when the run did not come so far."""
-        return self.seen[self.number - 1] if 0 < self.number <= len(self.seen) else None
+    def is_aimed_at(self, op: Op) -> bool:
+        """Whether this call is the one; asked once for each."""
+        return op.number == self.number
+
+
+class NthAim(Aim):
+    """Fails the `nth` call of a kind on a file, and `lasting`: every later one of the kind on any file."""
+
+    def __init__(self, about: tuple[str, str], nth: int, error: int, *, lasting: bool) -> None:
+        super().__init__(nth, lambda _op: error, lasting=lasting)
+        self.about = about
+        self._come = 0
+
+    def is_aimed_at(self, op: Op) -> bool:
+        """Whether this call is the one."""
+        self._come += (op.kind, shape(op.path)) == self.about
+        return self._come == self.number and (op.kind, shape(op.path)) == self.about
 
 
 class Outcome(NamedTuple):
-    """What the client was told: a reply, an error's kind, or nothing because the daemon died."""
+    """What the client was told: a reply, an error's kind, or nothing because the daemon died.
+
+    `told` are the notes whose saves were acknowledged to some of several clients, whatever became of the others.
+    """
 
     reply: dict[str, Any] | None
     error: str | None
+    told: frozenset[tuple[str, str]]
 
     @property
     def acknowledged(self) -> bool:
@@ -140,12 +159,18 @@ class Bench:
         notes, again = recovered
         if outcome.acknowledged:
             judge_recorded(self.case, left)
+        judge_told(outcome.told, notes, self.case)
         judge_notes(notes, self.case, done=outcome.acknowledged)
         judge(self.world, self.case, left, done=outcome.acknowledged or again)
 
     def left(self) -> Left:
         """What stands now that recovery must keep."""
         return Left.of(self.world.stores)
+
+
+def shape(path: str) -> str:
+    """A path without what chance has put into it."""
+    return re.sub(r"\.[0-9]+-[0-9a-f]+-[0-9]+\.tmp|[0-9a-f]{64}|(?<=projects/)[^/]+", "*", path)
 
 
 def die(_op: Op) -> Verdict:
@@ -155,10 +180,13 @@ def die(_op: Op) -> Verdict:
 
 def attempt(daemon: Daemon, act: Callable[[memd_client.Connection], Any]) -> Outcome:
     """What a client was told. Errors: HangError."""
+    told = daemon.world.told
+    told.clear()
     try:
-        return Outcome(daemon.drive(act), None)
-    except memd_client.MemdError as error:
-        return Outcome(None, type(error).__name__)
+        reply, error = daemon.drive(act), None
+    except memd_client.MemdError as raised:
+        reply, error = None, type(raised).__name__
+    return Outcome(reply, error, frozenset(told))
 
 
 def fail_on_strangers(daemon: Daemon) -> None:
@@ -167,13 +195,14 @@ def fail_on_strangers(daemon: Daemon) -> None:
         raise BadError("strange", f"calls that no sweep knows: {sorted(set(daemon.trap.strange))}")
 
 
-def report(world: World, error: BaseException, command: str) -> str:
+def report(world: World, error: BaseException, command: str, module: str = "sweep") -> str:
     """What went wrong, where its files are kept and how to see it again."""
     kept = Path(tempfile.mkdtemp(prefix="memd-bad-"))
     shutil.copytree(
         world.home, kept / "home", ignore=lambda _, names: [name for name in names if name.endswith(".sock")]
     )
     shutil.copyfile(world.root / "log", kept / "log")
-    text = f"BAD {type(error).__name__} {error}\n    files: {kept}\n    again: python -m tests.faults.sweep {command}"
+    again = f"python -m tests.faults.{module} {command}"
+    text = f"BAD {type(error).__name__} {error}\n    files: {kept}\n    again: {again}"
     sys.stderr.write(text + "\n")
     return text

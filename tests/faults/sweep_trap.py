@@ -145,7 +145,11 @@ class Trap:
         os.close(self._memory)
 
     def pump(self, done: int, seconds: float) -> None:
-        """Answer calls until `done` can be read, or the daemon is dead. Errors: HangError after `seconds`."""
+        """Answer calls until `done` can be read, or the daemon is dead.
+
+        Errors: HangError after `seconds` without a call, and after ten times as long with some.
+        """
+        latest = time.monotonic() + 10 * seconds
         deadline = time.monotonic() + seconds
         self._poll.register(done, select.POLLIN)
         try:
@@ -153,6 +157,7 @@ class Trap:
                 ready = dict(self._poll.poll(200))
                 if ready.get(self.listener, 0) & select.POLLIN:
                     self._answer_one()
+                    deadline = min(latest, time.monotonic() + seconds)
                 elif ready.get(self.listener, 0):
                     self.dead = True
                 if done in ready or (self.dead and self.listener in ready and done in dict(self._poll.poll(2000))):

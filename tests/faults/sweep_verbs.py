@@ -5,6 +5,7 @@ a copy of it is found wherever it is.
 """
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,8 @@ import memd_client
 
 from .sweep_world import World
 
+TOGETHER: Final = ("one", "two", "three", "four")
+"""What several clients save at once."""
 Notes = dict[tuple[str, str], bytes]
 """The bytes of every note file, by scope and name."""
 
@@ -166,6 +169,25 @@ def read(hand: Hand) -> dict[str, Any]:
     return reply
 
 
+def save_together(hand: Hand) -> dict[str, Any]:
+    """A save by each of several clients at once: they share commits. Errors: the first that one of them was told."""
+
+    def save(name: str) -> BaseException | None:
+        try:
+            with hand.world.connect() as connection:
+                Hand(hand.world, connection).save(name)
+        except memd_client.MemdError as error:
+            return error
+        hand.world.told.add(("repo", name))
+        return None
+
+    with ThreadPoolExecutor(len(TOGETHER)) as clients:
+        refused = [error for error in clients.map(save, TOGETHER) if error is not None]
+    if refused:
+        raise refused[0]
+    return {}
+
+
 def verbs(count: int) -> list[Verb]:
     """Every verb that writes; those that take many notes take `count`."""
     return [
@@ -218,6 +240,14 @@ def verbs(count: int) -> list[Verb]:
             "move", small, lambda hand: hand.call("memory.move", name="alpha", scope="global"),
             lambda _, after: ("repo", "alpha") not in after and holds(after, "global", "alpha", 3),
             gone=(word("alpha", 1), word("alpha", 2)),
+        ),
+        Verb(
+            "clients", small, save_together,
+            lambda before, after: (
+                after.keys() - before.keys() == {("repo", name) for name in TOGETHER}
+                and all(holds(after, "repo", name, 1) for name in TOGETHER)
+            ),
+            again=True,
         ),
         Verb(
             "on-broken", small, lambda hand: hand.save("new"),

@@ -32,7 +32,10 @@ Script = Callable[[memd_client.Connection], Any]
 
 
 class World:
-    """One directory with a home, a repository and a directory to import from, always at the same path."""
+    """One directory with a home, a repository and a directory to import from, always at the same path.
+
+    `told` are the notes, by scope and name, that clients of a verb of several were told to have been saved.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -41,6 +44,7 @@ class World:
         self.notes = root / "notes"
         self.trees = (self.home, self.notes)
         self.mutation: Mutation | None = None
+        self.told: set[tuple[str, str]] = set()
         for directory in (self.repo / ".git", root / "user", self.home, self.notes):
             directory.mkdir(parents=True)
         self.home.chmod(0o700)

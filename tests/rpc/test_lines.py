@@ -309,7 +309,9 @@ def test_a_reply_that_leaves_no_room_for_the_rest_of_its_batch_is_too_large() ->
 # -- what must not leak ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["fake.broken", "fake.group", "fake.too_late", "fake.unwritable", "fake.surrogate"])
+@pytest.mark.parametrize(
+    "method", ["fake.broken", "fake.group", "fake.too_late", "fake.unwritable", "fake.surrogate"]
+)
 def test_an_exception_becomes_an_incident_whose_text_nobody_sees(
     method: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
