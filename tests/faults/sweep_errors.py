@@ -1,7 +1,14 @@
 """One call fails, or all of its kind from there on. Law: nothing is told as done that a failed sync left open.
 
 The same daemon goes on: once the disk is well it has to have read the store again, and to save; then it is killed
-and what is there is judged.
+and what is there is judged. What can be wrong beside what the judge names:
+
+- `swallowed`: "a failed sync refuses all of it"; what failed is never acknowledged. Two are no promise's: the sync of
+  `.reserve`, and that of a forget's first try on a full disk, which is carried out anew in the room it makes.
+- `retried`: "a failed fsync is never retried"; one of a file that was opened or written again since is another.
+- `kind`: what is refused is `storage`, or `unreadable` where a file "exists but does not read".
+- `reread`: "the store is re-read from disk before it serves again".
+- `died`, `next`: the daemon goes on, and the next save works once the disk does.
 """
 
 import errno

@@ -1,8 +1,23 @@
 """Whether what is left is right. Law: the judge reads files and answers, and uses nothing that memd is made of.
 
-Each thing that can be wrong has a name, by which a planted bug is known to be caught: `lost`, `whole`, `both`,
-`forgotten`, `chain`, `torn`, `lock`, `objects`, `orphans`, `swept`, `unrecorded`,
-`staged`, `rows`, `counts`, `modes`, `own-line`.
+What can be wrong, by the name under which a planted bug is known to be caught, and the sentence of SPEC it breaks:
+
+- `lost`: "an acknowledged save is never lost"; nor is a later save, once all is well.
+- `whole`: "every note is one of its whole versions", before or after the verb, and so its file its journal's head.
+- `both`: a rename or a move leaves "both, never neither".
+- `unrecorded`: "the reply leaves after the journal line is durable"; judged before anybody has recovered anything.
+- `chain`: "whose journal verifies". `torn`: no whole record goes, "the torn tail is moved, bytes kept".
+- `forgotten`: "`forget` leaves no copy", in any file of the home, once the note is gone.
+- `objects`: every version of a live note has its text. `orphans`: "opening a store sweeps what a crash left".
+- `swept`: objects that no record names go "only while the journal is there and unbroken".
+- `staged`: the same sweep leaves no staged file. `lock`: "`.lock` is never unlinked".
+- `rows`: after a reconcile each note has one line. `own-line`: it "keeps every other line".
+- `counts`: "opening a store lowers a count that a crash left ahead of the journal"; a count behind it is allowed, and
+  so is one of a note "whose first record is `adopt`".
+- `modes`: "every directory memd makes is 0700, every file 0600".
+
+What was not acknowledged may be there or not: a crash after the journal's line and before the reply keeps it. A reply
+with warnings (a read that could not be counted) acknowledges only what it returned.
 """
 
 import hashlib
