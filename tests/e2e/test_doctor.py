@@ -169,6 +169,15 @@ def test_claude_s_notes_are_counted_and_strangers_named(daemon: Daemon) -> None:
     assert "ambiguous" in kinds(daemon)
 
 
+def test_what_stands_in_the_socket_s_place_is_named_and_no_start_offered(daemon: Daemon) -> None:
+    daemon.kill()
+    daemon.socket.unlink()
+    daemon.socket.mkdir()
+    found = only(daemon, "daemon")
+    assert found["cause"] == f"no daemon answers: what is at {daemon.socket} is no socket"
+    assert found["remedy"] == "move it away"
+
+
 @pytest.mark.parametrize(
     ("change", "kind"),
     [

@@ -334,6 +334,29 @@ FORBIDDEN = (
     "AF_NETLINK",
 )
 ALLOWED = ("unix", "read", "list", "own")
+FAMILIES = FORBIDDEN[6:]
+OUTSIDE = FORBIDDEN[:6]
+# Without these lines this is not forbidden any more. ProtectHome guards what ProtectSystem=strict does, too.
+WALLS = {
+    ("PrivateUsers",): OUTSIDE,
+    ("ProtectSystem", "ProtectHome"): OUTSIDE,
+    ("RestrictAddressFamilies",): FAMILIES,
+}
+
+
+def probed(installed: Service, result: str, *, without: tuple[str, ...] = ()) -> dict[str, bool]:
+    """What a service with the daemon's walls may do, but for the lines that begin so."""
+    manager = installed.manager
+    unit = manager.run("cat", f"{UNITS}/memd.service").replace("Type=notify", "Type=oneshot")
+    leaves = ("Requires", "After", "Restart=", "Watchdog", *(f"{name}=" for name in without))
+    lines = [line for line in unit.splitlines() if not line.startswith(leaves)]
+    text = "\n".join(f"{line} {HOME} {result}" if line.startswith("ExecStart=") else line for line in lines)
+    text = text.replace("-m memd", f"{HOME}/.local/share/memd/probe.py")
+    manager.run("sh", "-c", f"cat >{UNITS}/probe.service", typed=f"{text}\n")
+    manager.systemctl("daemon-reload")
+    manager.systemctl("start", "probe.service")
+    found: dict[str, bool] = json.loads(manager.run("cat", f".local/share/memd/{result}"))
+    return found
 
 
 def test_what_the_walls_forbid_fails_in_there_and_works_outside(installed: Service) -> None:
@@ -348,16 +371,12 @@ def test_what_the_walls_forbid_fails_in_there_and_works_outside(installed: Servi
     assert {name: outside[name] for name in (*FORBIDDEN, *ALLOWED)} == dict.fromkeys((*FORBIDDEN, *ALLOWED), True)
     for path in (*FORBIDDEN[:6], "/dev/shm/memd-probe"):
         manager.run("rm", "-f", path)
-    unit = manager.run("cat", f"{UNITS}/memd.service").replace("Type=notify", "Type=oneshot")
-    lines = [line for line in unit.splitlines() if not line.startswith(("Requires", "After", "Restart", "Watchdog"))]
-    text = "\n".join(f"{line} {HOME} inside" if line.startswith("ExecStart=") else line for line in lines)
-    text = text.replace("-m memd", probe)
-    manager.run("sh", "-c", f"cat >{UNITS}/probe.service", typed=f"{text}\n")
-    manager.systemctl("daemon-reload")
-    manager.systemctl("start", "probe.service")
-    inside = json.loads(manager.run("cat", ".local/share/memd/inside"))
+    inside = probed(installed, "inside")
     assert {name: inside[name] for name in FORBIDDEN} == dict.fromkeys(FORBIDDEN, False)
     assert {name: inside[name] for name in ALLOWED} == dict.fromkeys(ALLOWED, True)
+    for number, (without, opened) in enumerate(WALLS.items()):
+        found = probed(installed, f"without-{number}", without=without)
+        assert tuple(name for name in FORBIDDEN if found[name]) == opened, without
 
 
 def test_within_its_walls_it_imports_what_a_person_names(installed: Service) -> None:

@@ -147,6 +147,29 @@ def test_an_uninstall_takes_it_all_away_and_may_be_repeated(served: Place) -> No
     assert Path(memd_client.socket_path(served.env)).exists(), "somebody still answers there"
 
 
+@pytest.mark.parametrize("how", ["deaf", "deleted", "deleted and deaf"])
+def test_an_uninstall_takes_the_links_away_that_systemd_leaves(served: Place, how: str) -> None:
+    memctl(served.env, "service", "install")
+    for target, unit in (("default.target", "memd.service"), ("sockets.target", "memd.socket")):
+        wants = served.units / f"{target}.wants"
+        wants.mkdir()
+        (wants / unit).symlink_to(served.units / unit)
+        (wants / "another.service").symlink_to("elsewhere")
+        if "deleted" in how:
+            (served.units / unit).unlink()
+    if "deaf" in how:
+        served.say("deaf")
+    ran = memctl(served.env, "service", "uninstall")
+    assert (ran.code, ran.out) == (0, "memd is no service any more\n")
+    assert sorted(path.name for path in served.units.rglob("*")) == [
+        "another.service",
+        "another.service",
+        "default.target.wants",
+        "sockets.target.wants",
+    ]
+    assert ("stop memd.socket memd.service" in served.asked) == (how == "deleted")
+
+
 def test_an_uninstall_removes_a_dead_socket_s_file(place: Place) -> None:
     path = Path(memd_client.socket_path(place.env))
     hello = {"daemon.hello": {**HELLO, "home": memd_client.home_id(place.env)}}
@@ -230,3 +253,5 @@ def test_the_journal_of_a_service(served: Place) -> None:
     ran = memctl(served.env, "logs", "-n", "7", "-f")
     assert ran.out == "--user --unit=memd.service --no-pager --output=short-iso --lines=7 --follow\n"
     assert ran.err == "the journal of memd.service:\n"
+    program.write_text("#!/bin/sh\necho words\nexec >&-\nexit 1\n")
+    assert memctl(served.env, "logs").code == 1

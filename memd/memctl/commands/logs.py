@@ -48,6 +48,7 @@ def _show(ctl: Ctl, command: list[str]) -> int:
             for line in process.stdout:
                 ctl.out.line(line.decode(errors="replace").rstrip("\n"))
                 ctl.out.flush()
-        finally:
+        except BaseException:
             process.terminate()
-    return OK if process.returncode in (0, -15) else FINDING
+            raise
+    return OK if process.returncode == 0 else FINDING

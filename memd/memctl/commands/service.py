@@ -96,22 +96,29 @@ def uninstall(ctl: Ctl) -> int:
     _refuse_others()
     has_systemd = _trouble() is None
     there = [name for name in UNITS if os.path.lexists(_file(name))]
+    links = [path for name in UNITS for path in _links(name)]
     paths = systemd.listens_at(os.environ, _file(systemd.SOCKET)) if systemd.SOCKET in there else []
     if there and has_systemd:
         _do("disable", "--now", *there)
         ctl.tell("stopped and disabled")
+    elif links and has_systemd:  # somebody deleted the files, and the units run on
+        systemd.do(os.environ, "stop", *UNITS)
     for name in there:
         os.unlink(_file(name))  # noqa: PTH108 - as above
         ctl.tell(f"removed {_file(name)}")
-    if there and has_systemd:
+    for path in links:  # without its systemd, or once its file was deleted by hand, nobody else takes them away
+        if os.path.lexists(path):
+            os.unlink(path)  # noqa: PTH108 - as above
+            ctl.tell(f"removed {path}")
+    if (there or links) and has_systemd:
         _do("daemon-reload")
-        systemd.do(os.environ, "reset-failed", *there)
+        systemd.do(os.environ, "reset-failed", *UNITS)
     for path in paths:
         _remove_socket(ctl, path)
     if ctl.is_json:
         ctl.out.json({"installed": False, "removed": [_file(name) for name in there]})
     else:
-        ctl.out.line("memd is no service any more" if there else "memd is not installed as a service")
+        ctl.out.line("memd is no service any more" if there or links else "memd is not installed as a service")
     return OK
 
 
@@ -207,6 +214,13 @@ def _is_found() -> None:
 
 def _file(name: str) -> str:
     return os.path.join(systemd.own_directory(os.environ), name)  # noqa: PTH118 - pathlib costs 6 ms
+
+
+def _links(name: str) -> list[str]:
+    """The links by which a unit of ours is enabled, whether or not they lead anywhere still."""
+    here = os.path.dirname(_file(name))  # noqa: PTH120 - as above
+    places = (f"{here}/{target}.wants/{name}" for target in ("default.target", "sockets.target"))
+    return [path for path in places if os.path.islink(path)]  # noqa: PTH114 - as above
 
 
 def _read(name: str) -> str | None:

@@ -6,6 +6,7 @@ SPEC sections 5, 12 and 15.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 
 import memd_client
@@ -54,6 +55,9 @@ def _absent(ctl: Ctl) -> Iterator[Finding]:
     if running.is_idle():
         return
     path = memd_client.socket_path()
+    if os.path.lexists(path) and not stat.S_ISSOCK(os.lstat(path).st_mode):
+        yield Finding("daemon", f"no daemon answers: what is at {path} is no socket", "move it away")
+        return
     left = f"; the socket {path} was left behind" if os.path.lexists(path) else ""
     cause = f"no daemon answers{left}"
     yield Finding("daemon", cause, "`memctl start`; its log: `memctl logs`", mend=lambda: running.started(ctl))
