@@ -10,6 +10,7 @@ import itertools
 import os
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +42,7 @@ _NOT_REGULAR = frozenset({errno.ELOOP, errno.EMLINK, errno.ENXIO})
 """What opening a symlink, a FIFO without a reader or a socket fails with; which of them depends on the system."""
 _CHUNK = 1 << 16
 _stage_numbers = itertools.count()
+_counting = threading.Lock()
 
 
 class Stamp(NamedTuple):
@@ -184,6 +186,10 @@ class Disk:
         """Several files to be staged side by side and synced together."""
         return Staging(self)
 
+    def replacing(self) -> "Replacing":
+        """Several files to be replaced, without waiting for what they held to be freed."""
+        return Replacing(self)
+
     def replace(self, source: Path, path: Path) -> None:
         """Rename a file over `path`, atomically."""
         self.step("rename", path)
@@ -276,6 +282,42 @@ class Disk:
             os.close(fd)
 
 
+class Replacing:
+    """Small files being replaced, each held until the end, when a thread lets go of them and nobody waits for it.
+
+    A file system frees a file that nothing names or holds within the call that replaced it, and one that is mounted
+    with `discard` and has no journal tells the device each time: 0.07 to 3 ms a file, where the rename takes 0.02.
+    """
+
+    HELD_MAX = 128
+    """Files held at once, by all: whoever comes when there are more waits for the system to free theirs."""
+    SIZE_MAX = 1 << 16
+    """Bytes of a file that is held: room is not kept from a disk that has little."""
+
+    held_by_all = 0
+    """Files that are held now."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.disk = disk
+        self._held: list[int] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        if self._held:
+            _releaser().submit(_release, self._held)
+
+    def replace(self, source: Path, path: Path) -> None:
+        """Rename a file over `path`, atomically."""
+        held = _hold(path) if Replacing.held_by_all < self.HELD_MAX else None
+        if held is not None:
+            self._held.append(held)
+            with _counting:
+                Replacing.held_by_all += 1
+        self.disk.replace(source, path)
+
+
 class Staging:
     """Files being staged. The system begins to write each out as soon as it is there, and all are synced at the end,
     when most of that is done: a caller waits for about one sync, not for one a file, and a file system with a journal
@@ -351,6 +393,33 @@ def _begin_to_sync(fd: int) -> None:
     if sys.platform != "darwin":
         with suppress(OSError):
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _hold(path: Path) -> int | None:
+    """Keep what stands at a path from being freed with its name; None where that cannot be or is not worth it."""
+    if sys.platform != "linux":
+        return None
+    try:
+        fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if os.fstat(fd).st_size <= Replacing.SIZE_MAX:
+        return fd
+    os.close(fd)
+    return None
+
+
+def _release(held: Sequence[int]) -> None:
+    for fd in held:
+        os.close(fd)
+        with _counting:
+            Replacing.held_by_all -= 1
+
+
+@cache
+def _releaser() -> ThreadPoolExecutor:
+    """The thread that lets go of what was replaced; made when there is first something to let go of."""
+    return ThreadPoolExecutor(1, thread_name_prefix="release")
 
 
 @cache

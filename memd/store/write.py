@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 import msgspec
 
 from memd import journal
-from memd.fs import Disk, Staged, Staging
+from memd.fs import Disk, Replacing, Staged, Staging
 from memd.store.model import Change
 from memd.store.plan import Plan
 from memd.store.state import SUSPENDED, USAGE, State
@@ -50,15 +50,16 @@ def carry_out(plan: Plan) -> list[Change]:
     with disk.staging() as staging:
         written = Written.of(plan, staging)
         staging.sync()
-    put_in_place(plan, written)
-    remove_objects(plan)
-    changes = [stamped(state, change, written.notes.get(change.name)) for change in plan.changes.values()]
-    if known:
-        plan.scanned_ns = state.changed_ns()
-    if plan.records:
-        lines = [journal.encode(record) for record in plan.records]
-        state.appended(disk.append(state.journal, b"".join(lines)), plan.records, lines)
-    take_over(plan, changes)
+    with disk.replacing() as replacing:
+        put_in_place(plan, written, replacing)
+        remove_objects(plan)
+        changes = [stamped(state, change, written.notes.get(change.name)) for change in plan.changes.values()]
+        if known:
+            plan.scanned_ns = state.changed_ns()
+        if plan.records:
+            lines = [journal.encode(record) for record in plan.records]
+            state.appended(disk.append(state.journal, b"".join(lines)), plan.records, lines)
+        take_over(plan, changes)
     return changes
 
 
@@ -129,7 +130,7 @@ class Written(NamedTuple):
         return [staged.path for staged in (*self.notes.values(), *(own[0] for own in self.own if own is not None))]
 
 
-def put_in_place(plan: Plan, written: Written) -> None:
+def put_in_place(plan: Plan, written: Written, replacing: Replacing) -> None:
     """Rename what is staged and remove what goes, in the order of SPEC 4, and sync the directories.
 
     A text that stands in a file that is about to go and was no object till now is durable as one before it does.
@@ -145,7 +146,7 @@ def put_in_place(plan: Plan, written: Written) -> None:
         withdraw(plan, written)
         raise InterferenceError
     for name, staged in written.notes.items():
-        disk.replace(staged.path, state.path(name))
+        replacing.replace(staged.path, state.path(name))
     gone = [name for name, raw in plan.files.items() if raw is None]
     if gone and written.notes:
         disk.sync_dir(directory)  # a rename's text stands under its new name for good before the old one goes

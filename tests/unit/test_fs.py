@@ -13,8 +13,9 @@ import portalocker
 import pytest
 
 from memd import fs
-from memd.fs import Disk, LockTimeoutError, NotRegularError, Seen, Stamp
+from memd.fs import Disk, LockTimeoutError, NotRegularError, Replacing, Seen, Stamp
 from support.disks import EVERY, FailingDisk, FastDisk
+from support.waiting import until
 
 
 def at(path: Path, data: bytes = b"") -> Path:
@@ -217,6 +218,30 @@ def test_what_the_system_does_not_begin_early_is_synced(tmp_path: Path, monkeypa
     monkeypatch.setattr(os, "posix_fadvise", refuse, raising=False)
     assert Disk().stage(tmp_path, b"data").path.read_bytes() == b"data"
     assert len(begun) == (sys.platform != "darwin")
+
+
+@pytest.mark.parametrize(("size", "room", "kept"), [(9, 128, 1), (1 << 16, 128, 1), (1 << 16 | 1, 128, 0), (9, 0, 0)])
+def test_what_is_replaced_is_held_until_nobody_waits_and_not_left_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, room: int, kept: int
+) -> None:
+    monkeypatch.setattr(Replacing, "HELD_MAX", room)
+    path = at(tmp_path / "a", b"x" * size)
+    with Disk().replacing() as replacing:
+        replacing.replace(at(tmp_path / "b", b"new"), path)
+        replacing.replace(at(tmp_path / "c", b"first"), tmp_path / "d")
+        assert (path.read_bytes(), (tmp_path / "d").read_bytes()) == (b"new", b"first")
+        assert Replacing.held_by_all == (kept if sys.platform == "linux" else 0)
+    until(lambda: Replacing.held_by_all == 0)
+    assert sorted(tmp_path.iterdir()) == [path, tmp_path / "d"]
+
+
+def test_a_rename_that_fails_leaves_nothing_held(tmp_path: Path) -> None:
+    disk = FailingDisk(errno.ENOSPC)
+    disk.arm(1)
+    with pytest.raises(OSError, match="No space"), disk.replacing() as replacing:
+        replacing.replace(at(tmp_path / "b", b"new"), at(tmp_path / "a", b"old"))
+    until(lambda: Replacing.held_by_all == 0)
+    assert (tmp_path / "a").read_bytes() == b"old"
 
 
 def test_append_adds_at_the_end_and_makes_the_file(tmp_path: Path) -> None:
