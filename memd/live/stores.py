@@ -1,15 +1,18 @@
 """One store in the running daemon. Law: between a commit's return and `apply` nothing awaits.
 
-Writes wait in a list; whoever gets the lock commits all that wait, in a worker thread, shielded from
-cancellation, and the others find their outcome set: that is the group commit. Readers take no lock: entries,
+Writes wait in a list; one of them, the leader, takes the lock and commits all that wait, in a worker thread, shielded
+from cancellation, and the others find their outcome set: that is the group commit. The next leader is woken before
+those that were answered, so that their answers leave while its commit runs. Readers take no lock: entries,
 index and view change only in `apply`, on the event loop, all at once (SPEC section 4).
 """
 
+import asyncio
 import os
 import stat
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -43,19 +46,44 @@ BATCH_MAX = 64
 """Requests one commit carries at most; it bounds what a failed sync refuses and how long a first waiter waits."""
 
 
-class Waiter:
-    """One request on its way to a commit, and what became of it."""
+COMMITS_MAX = 40
+"""Stores that commit at once at most; one may wait long for a lock that another process holds."""
 
-    __slots__ = ("outcome", "request")
+
+class Waiter:
+    """One request on its way to a commit, and what became of it; `woken` once it has its outcome, or is to lead."""
+
+    __slots__ = ("outcome", "request", "woken")
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.outcome: Outcome | MemdError | None = None
+        self.woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def wake(self) -> None:
+        """Let its task go on, unless that was cancelled."""
+        if not self.woken.done():
+            self.woken.set_result(None)
 
 
 def is_hurried(waiter: Waiter) -> bool:
     """Whether a waiting request is a reader's, who gives up on the lock sooner than a write does."""
     return is_readers(waiter.request)
+
+
+async def in_thread(commit: Callable[[], T]) -> T:
+    """What a commit gives, from a thread that begins before any other task of the loop goes on.
+
+    anyio's own would let all of them go first: those that were answered by the last commit, whose next requests take
+    the loop as long as a commit takes.
+    """
+    return await asyncio.get_running_loop().run_in_executor(_committers(), commit)
+
+
+@cache
+def _committers() -> ThreadPoolExecutor:
+    """The threads that commit; made when there is first something to commit."""
+    return ThreadPoolExecutor(COMMITS_MAX, thread_name_prefix="commit")
 
 
 class Keepers(Protocol):
@@ -93,8 +121,9 @@ class LiveStore:
         self.opened = False
         self.is_slicing = False
         self._untold: list[Journaled] = []
-        self.lock = anyio.Lock()
+        self.lock = anyio.Lock(fast_acquire=True)
         self.waiting: list[Waiter] = []
+        self._leader: Waiter | None = None
 
     @property
     def directory(self) -> Path:
@@ -111,13 +140,19 @@ class LiveStore:
         """
         waiter = Waiter(request)
         self.waiting.append(waiter)
+        if self._leader is None:
+            self._leader = waiter
         try:
-            async with self.lock:
-                if waiter.outcome is None:
+            if self._leader is not waiter:
+                await waiter.woken
+            if waiter.outcome is None and self._leader is waiter:
+                async with self.lock:
                     await self._commit_waiting(waiter)
         finally:
             if waiter in self.waiting:
                 self.waiting.remove(waiter)
+            if self._leader is waiter:
+                self._lead_next()
         await self.let_go()
         if isinstance(waiter.outcome, MemdError):
             raise waiter.outcome
@@ -125,8 +160,14 @@ class LiveStore:
             raise RuntimeError("a commit left a request without an outcome")
         return waiter.outcome
 
+    def _lead_next(self) -> None:
+        """Have the one that has waited longest commit what waits by now, if anything does."""
+        self._leader = next(iter(self.waiting), None)
+        if self._leader is not None:
+            self._leader.wake()
+
     async def _commit_waiting(self, first: Waiter) -> None:
-        """Commit what waits: everything, or only what readers wait for when the lock's holder is one.
+        """Commit what waits: everything, or only what readers wait for when the leader is one.
 
         A reader gives up long before a save gives up on the lock, and its commit, once begun, cannot be given up:
         so it must not begin a save's.
@@ -136,11 +177,16 @@ class LiveStore:
         taken = set(batch)
         self.waiting = [waiter for waiter in self.waiting if waiter not in taken]
         requests = [waiter.request for waiter in batch]
-        with anyio.CancelScope(shield=True):
-            committed, index = await anyio.to_thread.run_sync(self._indexed, partial(self.store.commit, requests))
-        self.apply(committed, index)
-        for waiter, outcome in zip(batch, committed.outcomes, strict=True):
-            waiter.outcome = outcome
+        try:
+            with anyio.CancelScope(shield=True):
+                committed, index = await in_thread(partial(self._indexed, partial(self.store.commit, requests)))
+            self.apply(committed, index)
+            for waiter, outcome in zip(batch, committed.outcomes, strict=True):
+                waiter.outcome = outcome
+        finally:
+            self._lead_next()  # first of all: it begins while these go on
+            for waiter in batch:
+                waiter.wake()
 
     def _indexed(self, commit: Callable[[], Committed]) -> tuple[Committed, Snapshot]:
         """What a commit did, and the index with it; blocking, for whoever holds the lock: it takes seconds for
