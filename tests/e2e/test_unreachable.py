@@ -45,6 +45,21 @@ def stopped(daemon: Daemon) -> Iterator[None]:
         daemon.process.send_signal(signal.SIGCONT)
 
 
+# -- a daemon that is elsewhere ------------------------------------------------------------------------------------
+
+
+def test_a_daemon_whose_socket_is_gone_is_named_by_who_would_start_another(daemon: Daemon) -> None:
+    assert daemon.process is not None
+    daemon.socket.unlink()
+    with pytest.raises(memd_client.Unavailable) as caught:
+        memd_client.connect(daemon.env)
+    assert f"(process {daemon.process.pid}) and does not answer at {daemon.socket}" in caught.value.message
+    daemon.socket.mkdir()
+    with pytest.raises(memd_client.Unavailable, match="what is there is no socket; move it away"):
+        memd_client.connect(daemon.env)
+    assert daemon.process.poll() is None
+
+
 # -- a daemon that is stuck --------------------------------------------------------------------------------------
 
 

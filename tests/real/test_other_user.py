@@ -152,7 +152,8 @@ def test_a_client_of_another_user_is_told_that_it_cannot(filled: Daemon) -> None
     for path in (*everything(filled)[0], filled.socket):
         path.chmod(0o777)
     said = as_another(refusal)
-    assert "broke" in said
+    # It is dropped as it comes: whether that is seen before its request is sent or after is the moment's.
+    assert any(words in said for words in ("the connection to", "takes no requests any more")), said
     assert MARK not in said
 
 

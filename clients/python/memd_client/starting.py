@@ -10,6 +10,7 @@ import fcntl
 import importlib.machinery
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -99,11 +100,36 @@ def _start_in_turn(env: Mapping[str, str], path: str, lock: int, command: Sequen
         _spawn(env, find_command(env) if command is None else command)
         wire = _wait_for_answer(path)
     if wire is None:
-        raise Unavailable(
-            f"memd was started but does not answer at {path} after {WAIT:g} s;"
-            f" its log should say why: {log_path(env)}"
-        )
+        raise Unavailable(_why(env, path))
     return wire
+
+
+def _why(env: Mapping[str, str], path: str) -> str:
+    """What keeps a daemon that was started from answering, as far as it shows."""
+    if os.path.lexists(path) and not stat.S_ISSOCK(os.lstat(path).st_mode):
+        return f"no memd can answer at {path}: what is there is no socket; move it away"
+    holder = _holder(home(env))
+    if holder is not None:
+        return (
+            f"memd serves {home(env)} (process {holder}) and does not answer at {path}: it has another MEMD_SOCKET,"
+            f" or its socket's file was removed, and then it ends within a minute; end it to go on now"
+        )
+    return f"memd was started but does not answer at {path} after {WAIT:g} s; its log should say why: {log_path(env)}"
+
+
+def _holder(directory: str) -> str | None:
+    """The process that a home's lifetime lock names, None where nobody holds it."""
+    try:
+        lock = os.open(os.path.join(directory, ".daemon.lock"), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.read(lock, 20).decode(errors="replace").strip() or "unknown"
+    finally:
+        os.close(lock)
+    return None
 
 
 def _answer(path: str) -> Wire | None:
