@@ -1,17 +1,22 @@
 """Where the client and the daemon look. Law: the table of SPEC 1, one environment a row."""
 
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
 import memd_client
 from memd_client import where
+from memd_client.session import of_environment
 
 UID = os.getuid()
+
+CASES = json.loads((Path(__file__).parents[1] / "cases" / "where.json").read_text())["cases"]
 
 HOMES = [
     ({}, "/u/.local/share/memd"),
@@ -203,3 +208,45 @@ def test_home_id_is_of_the_real_path(runtime: Path) -> None:
     assert memd_client.home_id(env(MEMD_HOME=str(runtime / "link"))) == identity
     assert memd_client.home_id(env(MEMD_HOME="/")) == "8a5edab282632443"  # printf / | sha256sum
     assert identity != "8a5edab282632443"
+
+
+def depth_of(variables: dict[str, str]) -> int:
+    """The depth in which the session of an environment is started."""
+    started: list[dict[str, Any]] = []
+
+    def ask(_: str, params: dict[str, Any]) -> dict[str, Any]:
+        started.append(params)
+        return {}
+
+    of_environment({"MEMD_SESSION": "s"} | variables, ask, lambda: "/").start()
+    return int(started[0]["depth"])
+
+
+LOOK: dict[str, Callable[[dict[str, str]], object]] = {
+    "home": memd_client.home,
+    "config": memd_client.config_path,
+    "log": memd_client.log_path,
+    "lock": memd_client.start_lock_path,
+    "home_id": memd_client.home_id,
+    "socket": memd_client.socket_path,
+    "depth": depth_of,
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['of']}-{json.dumps(case['env'])[:60]}")
+def test_the_table_that_every_client_shares(runtime: Path, case: dict[str, Any]) -> None:
+    def told(text: str) -> str:
+        return text.replace("{run}", str(runtime)).replace("{uid}", str(UID))
+
+    for name, mode in case.get("dirs", {}).items():
+        private(runtime / told(name)).chmod(int(mode, 8))
+    for name, target in case.get("links", {}).items():
+        (runtime / name).symlink_to(runtime / target)
+    variables = {"HOME": "/u"} | {name: told(value) for name, value in case["env"].items()}
+    if "throws" in case:
+        with pytest.raises(memd_client.MemdError) as caught:
+            LOOK[case["of"]](variables)
+        assert caught.value.kind == case["throws"]
+    else:
+        gives = case["gives"]
+        assert LOOK[case["of"]](variables) == (told(gives) if isinstance(gives, str) else gives)
