@@ -25,6 +25,8 @@ test-real: $(VENV)/.ready
 	  test -e /usr/lib/systemd/user/dbus.socket && /usr/bin/python3 -m ensurepip --version; } >/dev/null || \
 	  { apt-get update --quiet && \
 	    DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet systemd dbus-user-session util-linux procps python3-venv; }
+	{ command -v node && command -v npm; } >/dev/null || \
+	  { apt-get update --quiet && DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends nodejs npm; }
 	$(BIN)/python -m pytest tests/real
 
 lint: $(VENV)/.ready

@@ -148,6 +148,7 @@ export interface Row {
   last: number | null;
   unparsed: boolean;
   shadowed: boolean;
+  body?: string;
   redacted?: boolean;
 }
 
@@ -316,7 +317,13 @@ export interface Memory {
   read(name: string, options?: { scope?: Scope }): Promise<Note>;
   search(query: string, options?: { limit?: number; scope?: Scope; offset?: number }): Promise<Found>;
   forget(name: string, options?: { scope?: Scope }): Promise<Forgotten>;
-  list(options?: { scope?: Scope; type?: NoteType; limit?: number; offset?: number }): Promise<Listed>;
+  list(options?: {
+    scope?: Scope;
+    type?: NoteType;
+    limit?: number;
+    offset?: number;
+    bodies?: boolean;
+  }): Promise<Listed>;
   listMemory(): Promise<Listed>;
   deleteMemory(name: string, scope: Scope): Promise<Forgotten>;
   remember(text: string): Promise<string>;

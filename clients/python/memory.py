@@ -142,15 +142,16 @@ class _Sync:
         type: str | None = None,
         limit: int | None = None,
         offset: int = 0,
+        bodies: bool = False,
     ) -> Listed:
         """See `memory.list`."""
-        params = _params(scope=scope, type=type, limit=limit, offset=offset)
+        params = _params(scope=scope, type=type, limit=limit, offset=offset, bodies=bodies or None)
         reply: Listed = _ask("memory.list", params)
         return reply
 
     def list_memory(self) -> Listed:
         """See `memory.list_memory`."""
-        return self.list()
+        return self.list(bodies=True)
 
     def delete_memory(self, name: str, scope: str) -> Forgotten:
         """See `memory.delete_memory`."""
@@ -250,16 +251,20 @@ async def list(
     type: str | None = None,
     limit: int | None = None,
     offset: int = 0,
+    bodies: bool = False,
 ) -> Listed:
-    """Return every note with its hook and counts, or those of one `scope` or `type`. SPEC 7."""
-    params = _params(scope=scope, type=type, limit=limit, offset=offset)
+    """Return every note with its hook and counts, or those of one `scope` or `type`, with `bodies` the body as well.
+
+    Raises `TooLarge` when that passes 8 MiB: ask for pages then. SPEC 7.
+    """
+    params = _params(scope=scope, type=type, limit=limit, offset=offset, bodies=bodies or None)
     reply: Listed = await _ask_async("memory.list", params)
     return reply
 
 
 async def list_memory() -> Listed:
-    """Return every note of both stores, a shadowed global one marked `shadowed`. SPEC 13."""
-    return await list()
+    """Return every note of both stores with its body, a shadowed global one marked `shadowed`. SPEC 13."""
+    return await list(bodies=True)
 
 
 async def delete_memory(name: str, scope: str) -> Forgotten:

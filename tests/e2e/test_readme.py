@@ -17,9 +17,10 @@ from typing import NamedTuple
 import pytest
 
 from support.client_home import client_home
+from support.scripted_model import scripted
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "clients/python/README.md")
+PAGES = ("README.md", "clients/python/README.md", "clients/anthropic_tool/README.md")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 INTERPRETER = """
@@ -100,7 +101,13 @@ def run(command: list[str], env: dict[str, str], stdin: str = "") -> subprocess.
 
 
 def test_every_block_is_of_a_kind_that_is_run_here() -> None:
-    assert {block.language for block in BLOCKS} == {"", "json", "python", "sh"}
+    assert {block.language for block in BLOCKS} == {
+        "",
+        "js",
+        "json",
+        "python",
+        "sh",
+    }  # js: by tests/real/test_node.py
     assert {page: len(blocks_of(page)) > 1 for page in PAGES} == dict.fromkeys(PAGES, True)
 
 
@@ -113,7 +120,9 @@ def test_what_is_for_the_shell(env: dict[str, str], block: Block) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_what_is_for_python(env: dict[str, str], page: str) -> None:
     typed = [(block.page, "\n" * (block.line - 1) + block.text) for block in of("python", page)]
-    done = run([sys.executable, "-X", "dev", "-c", INTERPRETER], env, json.dumps(typed))
+    with scripted({"command": "view", "path": "/memories"}) as model:
+        env |= {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none"}
+        done = run([sys.executable, "-X", "dev", "-c", INTERPRETER], env, json.dumps(typed))
     assert done.returncode == 0, done.stdout
     assert "Warning" not in done.stdout
 

@@ -60,6 +60,8 @@ def test_the_installed_programs_save_and_find_a_note(installed: Path, place: Dae
     assert "ports-of-the-dev-stack" in run([memctl, "search", "ports"], env=place.env, cwd=place.repo)
     script = "import memory; print(memory.sync.read('ports-of-the-dev-stack')['hash'][:7])"
     assert run([str(installed / "python"), "-c", script], env=place.env, cwd=place.repo) == "sha256:\n"
+    script = "import importlib.util; print(importlib.util.find_spec('memd_anthropic').origin)"
+    assert "memd_anthropic" in run([str(installed / "python"), "-c", script], env=place.env, cwd=place.repo)
     run([memctl, "stop"], env=place.env, cwd=place.repo)
     assert not place.socket.exists()
     assert (installed.parent / "share" / "man" / "man1" / "memctl.1").is_file()  # where `man` looks beside a PATH

@@ -1,4 +1,4 @@
-"""The Node client with the real Node: its own tests, what a package holds, and its page run as it stands (SPEC 13)."""
+"""The Node client with the real Node: its own tests, what a package holds, what its page shows (SPEC 13)."""
 
 import json
 import os

@@ -102,7 +102,7 @@ def test_an_awaited_call(
 
 
 ALIASES: list[tuple[str, tuple[Any, ...], str, Params]] = [
-    ("list_memory", (), "memory.list", {"offset": 0}),
+    ("list_memory", (), "memory.list", {"offset": 0, "bodies": True}),
     ("delete_memory", ("n", "global"), "memory.forget", {"name": "n", "scope": "global"}),
 ]
 

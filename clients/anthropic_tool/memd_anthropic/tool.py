@@ -6,6 +6,7 @@ SPEC 13.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ class _Commands:
             self.pool.call, given, lambda: directory, is_host_s=session is not None, on_entry=on_entry
         )
         self._files = Files(self._ask)
+        weakref.finalize(self, self.pool.close)
 
     def run(self, command: object) -> str:
         """The answer to a command. Raises `ToolError`, whose text is the tool's."""

@@ -54,14 +54,14 @@ export function forget(name, { scope } = {}) {
   return caller.call("memory.forget", defined({ name, scope }));
 }
 
-/** Every note with its hook and counts, or those of one `scope` or `type`. */
-export function list({ scope, type, limit, offset } = {}) {
-  return caller.call("memory.list", defined({ scope, type, limit, offset }));
+/** Every note with its hook and counts, or those of one `scope` or `type`, with `bodies` the body as well. */
+export function list({ scope, type, limit, offset, bodies } = {}) {
+  return caller.call("memory.list", defined({ scope, type, limit, offset, bodies }));
 }
 
-/** Every note of both stores, a shadowed global one marked `shadowed`. */
+/** Every note of both stores with its body, a shadowed global one marked `shadowed`. */
 export function listMemory() {
-  return list();
+  return list({ bodies: true });
 }
 
 /** Delete the note of exactly that `scope`, all versions. */

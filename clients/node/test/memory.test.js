@@ -42,7 +42,7 @@ test("a kernel's day", () =>
       assert.equal((await memory.focus("something else")).text, block.text);
       assert.equal((await memory.index({ maxBytes: 4096 })).dropped, 0);
       assert.equal((await memory.list({ type: "feedback" })).total, 1);
-      assert.equal((await memory.listMemory()).notes[0].shadowed, false);
+      assert.equal((await memory.listMemory()).notes[0].body, "Run them with -k fast.");
       assert.deepEqual((await memory.history.search("forge", { limit: 2 })).hits, []);
       assert.equal(memory.compact, memory.history);
       await assert.rejects(memory.history.read("history://none/none"), NotFound);

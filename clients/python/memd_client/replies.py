@@ -141,7 +141,10 @@ class Forgotten(TypedDict):
 
 
 class Row(TypedDict):
-    """One note of `memory.list`; `last` is the unix second it was last used, None when it never was."""
+    """One note of `memory.list`; `last` is the unix second it was last used, None when it never was.
+
+    `body` and `markdown` (the whole text) are there when they were asked for.
+    """
 
     name: str
     scope: Scope
@@ -153,6 +156,8 @@ class Row(TypedDict):
     last: int | None
     unparsed: bool
     shadowed: bool
+    body: NotRequired[str]
+    markdown: NotRequired[str]
     redacted: NotRequired[bool]
 
 
