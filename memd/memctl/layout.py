@@ -61,15 +61,15 @@ def _shortened(text: str, width: int) -> str:
 def aligned(rows: Iterable[Sequence[Cell]], widest: int) -> Iterator[list[Cell]]:
     """The rows with every column but the last padded to its widest text, which counts up to `widest` cells.
 
-    A longer text than that is not padded and moves the rest of its own row only.
+    A longer text than that is not padded and moves the rest of its own row only. A row of one cell is a heading.
     """
     rows = list(rows)
     widths = [
         max((size for size in map(cells_in, column) if size <= widest), default=0)
-        for column in zip(*([text_of(cell) for cell in row[:-1]] for row in rows), strict=True)
+        for column in zip(*([text_of(cell) for cell in row[:-1]] for row in rows if len(row) > 1), strict=True)
     ]
     for row in rows:
         line: list[Cell] = []
-        for cell, width in zip(row, widths, strict=False):
+        for cell, width in zip(row[:-1], widths, strict=False):
             line += [cell, " " * max(width - cells_in(text_of(cell)), 0) + GAP]
         yield [*line, row[-1]]

@@ -118,7 +118,7 @@ def test_an_edit_is_seen_and_taken_back_by_what_log_prints(daemon: Daemon) -> No
     daemon.save("disk", "Use /var/tmp.")
     daemon.save("disk", "Use /scratch.")
     on_terminal = run_on_terminal(daemon, "log", "disk").out.splitlines()
-    second, first = (line.split()[-1] for line in on_terminal)
+    second, first = (line.split()[-1] for line in on_terminal[1:])
     assert [line for line in run(daemon, "diff", "disk").out.splitlines()[3:] if line[0] in "+-"] == [
         "-Use /var/tmp.",
         "+Use /scratch.",

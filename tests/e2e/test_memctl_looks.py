@@ -59,6 +59,28 @@ def test_a_pager_is_a_line_for_the_shell_and_may_stop_early(daemon: Daemon) -> N
     assert (quits.code, quits.out, quits.err) == (0, "", "")
 
 
+def test_a_search_on_a_terminal_tells_the_words_that_matched() -> None:
+    with running_daemon() as daemon:
+        tells_the_words(daemon)
+
+
+def tells_the_words(daemon: Daemon) -> None:
+    repo = ("-C", str(daemon.repo))
+    for number in range(60):
+        daemon.save(f"crane-{number:02}", "The gauge." if number < 30 else "It stalls.")
+    env = {**daemon.env, "PAGER": "", "COLUMNS": "200"}
+    lines = memctl_on_terminal(env, *repo, "search", "stalled gauges cranes").out.splitlines()
+    assert len(lines) == 60
+    assert all(
+        line.endswith(("\x1b[2m · gauges, cranes\x1b[0m", "\x1b[2m · stalled, cranes\x1b[0m")) for line in lines[:50]
+    )
+    assert not any("gauges" in line or "stalled" in line for line in lines[50:])
+    assert len({line.split("\x1b[0m")[0] for line in lines}) == 60
+    piped = memctl(env, "search", "stalled gauges cranes", cwd=daemon.repo).out
+    assert "gauges" not in piped
+    assert len(piped.splitlines()) == 60
+
+
 def test_a_pipe_and_whoever_cannot_answer_get_no_pager(daemon: Daemon, tmp_path: Path) -> None:
     env, kept = pager(tmp_path)
     assert len(memctl({**daemon.env, **env}, "list", cwd=daemon.repo).out.splitlines()) == 30

@@ -130,6 +130,8 @@ def normal(daemon: Daemon, text: str) -> str:
         (r"\b[0-9a-f]{12}\b", "<hash>"),
         (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[+-]\d{4})?", "<time>"),
         (r"\bpid(\s+)\d+", r"pid\1<pid>"),
+        (r"\b[A-Z][a-z]+day, \d+ [A-Z][a-z]+ \d{4}", "<day>"),
+        (r"(?<=  )\d\d:\d\d:\d\d", "<time>"),
         (r"^(up|last event|last scan)( +|\t).*", r"\1\2<span>"),
         (r"(·{41})█|(·{40})█·", "<days>"),
         (r"[ \t]+\n", "\n"),

@@ -381,15 +381,33 @@ def test_on_a_terminal_a_save_needs_a_text_or_a_description(env: dict[str, str],
 # -- log
 
 
-def test_a_log_on_a_terminal_is_short(env: dict[str, str]) -> None:
-    records = [record(0, "save", session="s" * 40), record(0, "edit", by="hand")]
-    table = {"memory.log": {"records": records, "total": 2}}
+def test_a_log_on_a_terminal_reads_like_a_history(env: dict[str, str]) -> None:
+    day = 86_400
+    records = [
+        record(day + 60, "save", session="s" * 40),
+        record(day, "edit", by="hand"),
+        record(1, "save", by="restore"),
+        record(0, "adopt", by="claude"),
+    ]
+    table = {"memory.log": {"records": records, "total": 4}}
     with FakeDaemon(memd_client.socket_path(env), answers(env, table)):
         ran = memctl_on_terminal({**env, "NO_COLOR": "1"}, "log", width=100)
     assert ran.out.splitlines() == [
-        f"1970-01-01 00:00:00  {'s' * 19}…  save  disk  repo  1a1a1a1a1a1a",
-        "1970-01-01 00:00:00  hand                  edit  disk  repo  1a1a1a1a1a1a",
+        "Friday, 2 January 1970",
+        f"  00:01:00  {'s' * 19}…  saved     disk  repo  1a1a1a1a1a1a",
+        "  00:00:00  by hand               edited    disk  repo  1a1a1a1a1a1a",
+        "Thursday, 1 January 1970",
+        "  00:00:01  you                   restored  disk  repo  1a1a1a1a1a1a",
+        "  00:00:00  Claude                took in   disk  repo  1a1a1a1a1a1a",
     ]
+
+
+def test_a_log_in_a_pipe_has_the_words_of_the_journal(env: dict[str, str]) -> None:
+    records = [record(0, "edit", by="hand"), record(0, "save", by="cli"), record(0, "save", session="s", by="cli")]
+    ran, _ = against(env, {"memory.log": {"records": records, "total": 3}}, "log")
+    rows = [line.split("\t") for line in ran.out.splitlines()]
+    assert [row[1:3] for row in rows] == [["hand", "edit"], ["you", "save"], ["s", "save"]]
+    assert all(row[0] == "1970-01-01T00:00:00+0000" and row[5].startswith("sha256:") for row in rows)
 
 
 def test_a_log_of_one_store_is_cut_after_the_other_went(env: dict[str, str]) -> None:

@@ -1,13 +1,15 @@
 """Print the journal of both stores, newest first: when, who, what, which note, and the version's hash.
 
-Who is a session's id, `you` for memctl, `hand` for an editor, or another writer's name. In a pipe the
-columns are split by tabs, times carry their zone and hashes are whole.
+Who is a session's id, `you` for memctl, `by hand` for an editor, or another writer's name; a terminal
+has a heading for each day. In a pipe the columns are split by tabs, who and what are the journal's own
+words, times carry their zone and hashes are whole.
 """
 
 from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
 
 from memd.memctl.arguments import HASH_PREFIX, count, moment
 from memd.memctl.ctl import EVERY, Ctl, given
@@ -25,6 +27,19 @@ PAGES = True
 
 WHO_CELLS = 20
 HASH_DIGITS = 12
+
+_WRITERS = {
+    **dict.fromkeys(("cli", "restore", "rename"), "you"),
+    "hand": "by hand",
+    "claude": "Claude",
+    "kimi": "Kimi",
+    "import": "an import",
+    "store": "an adoption",
+    "recovery": "a recovery",
+}
+"""Whom the journal names in a record without a session (SPEC 4)."""
+_DONE = {"save": "saved", "edit": "edited", "adopt": "took in", "forget": "forgot", "read": "read"}
+_DONE_BY = {"restore": {**_DONE, "save": "restored"}, "rename": {**_DONE, "save": "named", "forget": "unnamed"}}
 
 
 def options(parser: ArgumentParser) -> None:
@@ -45,8 +60,7 @@ def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
     if ctl.is_json:
         ctl.out.json(reply)
         return OK
-    row = _row if ctl.out.is_terminal else _whole_row
-    ctl.out.table(map(row, reply["records"]))
+    ctl.out.table(_days(reply["records"]) if ctl.out.is_terminal else map(_whole_row, reply["records"]))
     if not reply["records"]:
         ctl.tell("no records")
     elif len(reply["records"]) < reply["total"]:
@@ -54,22 +68,34 @@ def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
     return OK
 
 
-def _row(record: dict[str, Any]) -> list[Cell]:
-    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record["at"]))
-    digits = record["hash"].removeprefix(HASH_PREFIX)[:HASH_DIGITS]
-    return [(at, DIM), cut(_who(record), WHO_CELLS), *_what(record), (digits, DIM)]
+def _days(records: Iterable[dict[str, Any]]) -> Iterator[list[Cell]]:
+    """The rows of a history, those of a day under it."""
+    before = None
+    for record in records:
+        at = time.localtime(record["at"])
+        if before != (before := at[:3]):
+            yield [(f"{time.strftime('%A', at)}, {at.tm_mday} {time.strftime('%B %Y', at)}", BOLD)]
+        digits = record["hash"].removeprefix(HASH_PREFIX)[:HASH_DIGITS]
+        clock = time.strftime("  %H:%M:%S", at)
+        what = _DONE_BY.get(record.get("by") or "", _DONE).get(record["op"], record["op"])
+        yield [
+            (clock, DIM),
+            cut(_who(record), WHO_CELLS),
+            what,
+            (record["name"], BOLD),
+            record["scope"],
+            (digits, DIM),
+        ]
 
 
 def _whole_row(record: dict[str, Any]) -> list[Cell]:
     at = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(record["at"]))
-    return [at, _who(record), *_what(record), record["hash"]]
-
-
-def _what(record: dict[str, Any]) -> list[Cell]:
-    return [record["op"], (record["name"], BOLD), record["scope"]]
+    by = record.get("by")
+    who = "you" if by == "cli" and not record.get("session") else record.get("session") or by or "-"
+    return [at, str(who), record["op"], (record["name"], BOLD), record["scope"], record["hash"]]
 
 
 def _who(record: dict[str, Any]) -> str:
-    by = record.get("by")
-    who = record.get("session") or by or "-"
-    return "you" if by == "cli" else str(who)
+    """Who wrote a record, as a person would say it."""
+    by = record.get("by") or "-"
+    return str(record.get("session") or _WRITERS.get(by, by))
