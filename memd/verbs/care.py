@@ -41,10 +41,10 @@ async def check(call: Call, params: CheckParams) -> CheckReply:
 
 
 async def hints_of(store: LiveStore) -> list[Hint]:
-    """A store's conflict copies and near-duplicates."""
+    """A store's conflict copies and near-duplicates, each of these once, however many it repeats."""
     hooks = {name: entry.hook for name, entry in sorted(store.entries.items())}
     copies = [hint(store, "conflict_copy", name, "a sync tool's conflict copy") for name in hooks if is_copy(name)]
-    twins = await anyio.to_thread.run_sync(lambda: list(alike.pairs(hooks)))
+    twins = await anyio.to_thread.run_sync(lambda: list(alike.twins(hooks)))
     return copies + [
         hint(store, "near_duplicate", twin, f"its hook nearly repeats that of {name}") for name, twin in twins
     ]

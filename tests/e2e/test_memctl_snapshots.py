@@ -91,6 +91,8 @@ DAY: tuple[tuple[str, ...], ...] = (
 ELSEWHERE = {
     "browse": "a screen of its own: test_browse.py",
     "logs": "the daemon's own words: test_memctl_commands.py",
+    "hook": "events on standard input: the tests of hooks",
+    "mcp": "a server on its standard streams: test_mcp.py",
     "restart": "two daemons: test_lives.py",
 }
 """The commands that are not in it, and where they are."""
