@@ -61,6 +61,7 @@ COMMANDS = {
     "logs": "what the daemon said of itself",
     "service": "have systemd run the daemon, or not any more",
     "mcp": "serve an agent that speaks MCP, over standard input and output",
+    "setup": "have an agent use memd: hooks, MCP entry, permission",
     "hook": "what the hooks of an agent call",
     "version": "the versions of memctl and of the daemon",
 }
