@@ -42,7 +42,6 @@ def _with_name(block: list[str], name_line: str) -> Iterator[str]:
 
 
 _FIRST_MEMBER = re.compile(r'\{\s*+("(?:[^"\\]++|\\.)*+"\s*+:\s*+"(?:[^"\\]++|\\.)*+")?', re.DOTALL)
-_FIRST_LINE_END = re.compile(r"\r*+\n")
 
 
 def tagged(raw: bytes, source: str) -> bytes:
@@ -67,8 +66,8 @@ def tagged(raw: bytes, source: str) -> bytes:
 
 def _eol_of(text: str) -> str:
     """The end of a text's first line; one that has no other is `\\n`."""
-    found = _FIRST_LINE_END.search(text)
-    return "\r\n" if found is not None and found[0] != "\n" else "\n"
+    end = text.find("\n")
+    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
 
 
 def _tagged_block(block: str, source: str, eol: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from . import corpus, examples, laws
+from . import corpus, examples, laws, scaling
 from .targets import TARGETS
 from .worker import ROOT
 
@@ -32,6 +32,12 @@ def test_every_bug_to_plant_has_its_place(name: str) -> None:
     for bug in TARGETS[name].plants:
         assert (ROOT / "memd" / bug.file).read_text().count(bug.sound) == 1
         assert bug.broken not in (ROOT / "memd" / bug.file).read_text() or bug.broken in bug.sound
+
+
+@pytest.mark.parametrize("tail", [b"", b"!"])
+def test_a_note_of_line_ends_alone_takes_no_longer_than_another(tail: bytes) -> None:
+    factors = (scaling.grown(law("note"), b"", b"\r", tail) for _ in range(scaling.TRIES))
+    assert any(factor <= scaling.FACTOR for factor in factors)
 
 
 def test_the_corpus_is_small() -> None:
