@@ -325,8 +325,12 @@ class LiveStore:
             return await anyio.to_thread.run_sync(look)
 
     def is_there(self) -> bool:
-        """Whether there is a directory; without a path object, since every search of a lone store asks."""
-        return os.path.isdir(self._root)
+        """Whether there is a directory; without a path object, since every search of a lone store asks.
+
+        Errors: OSError of a disk that does not say: a store is never taken for none because of it.
+        """
+        status = status_of(self._root)
+        return status is not None and stat.S_ISDIR(status.st_mode)
 
     def is_stale(self) -> bool:
         """Whether the directory or the journal may have changed behind memd's back: two stats.
@@ -343,20 +347,23 @@ class LiveStore:
             return self.view.journal is not None or bool(self.entries)
 
     def serves(self, entry: Entry) -> bool:
-        """Whether a note can be shown now: its file is there, or the store is suspended and serves its object."""
+        """Whether a note can be shown now: its file is there, or the store is suspended and serves its object.
+
+        Errors: as `stamp`.
+        """
         return self.view.suspended or self.stamp(entry.name) is not None
 
     def stands(self, name: str) -> bool:
-        """Whether anything at all stands at the note's path."""
-        return os.path.lexists(f"{self._root}/{name}.md")
+        """Whether anything at all stands at the note's path. Errors: as `stamp`."""
+        return status_of(f"{self._root}/{name}.md", follow=False) is not None
 
     def stamp(self, name: str) -> Stamp | None:
-        """What the note's file is now; None when there is none."""
-        try:
-            status = os.lstat(f"{self._root}/{name}.md")
-        except OSError:
-            return None
-        return Stamp.of(status) if stat.S_ISREG(status.st_mode) else None
+        """What the note's file is now; None when there is none.
+
+        Errors: OSError of a disk that does not say: a note is never taken for gone because of it.
+        """
+        status = status_of(f"{self._root}/{name}.md", follow=False)
+        return Stamp.of(status) if status is not None and stat.S_ISREG(status.st_mode) else None
 
     async def current(self, entry: Entry) -> tuple[bytes, Entry]:
         """A note's bytes and entry as they stand now, a suspended store's from its object; an edit is taken in first.
@@ -409,3 +416,11 @@ def index_with(index: Snapshot, committed: Committed) -> Snapshot:
     put = {change.name: change.words for change in committed.changes if change.words is not None}
     gone = [change.name for change in committed.changes if change.entry is None]
     return index.replace(put, gone) if put or gone else index
+
+
+def status_of(path: str, *, follow: bool = True) -> os.stat_result | None:
+    """What a path is; None when there is nothing. Errors: OSError of a disk that does not say."""
+    try:
+        return os.stat(path, follow_symlinks=follow)
+    except (FileNotFoundError, NotADirectoryError):
+        return None

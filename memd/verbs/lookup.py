@@ -1,5 +1,8 @@
 """From the words a caller has to the note it means. Law: exact before near, repo before global, and never a guess.
 
+A disk that does not say whether a note's file is there is an error, not a note that is gone: every lookup lets
+OSError through, which the caller is told as `storage`.
+
 SPEC section 7, `memory.read`: a file name or slug in each store, then an index line's label or description, or a
 note's hook, whatever their case. The fuzzy step is `read`'s own.
 """

@@ -76,9 +76,17 @@ def near(stores: list[LiveStore], mine: LiveStore, entry: Entry) -> Iterator[str
             other = store.entries.get(name)
             if other is None or (store, name) == (mine, entry.name) or not may_share(words, other.hook, least):
                 continue
-            if jaccard(entry.hook, other.hook) < NEAR or not store.serves(other):
+            if jaccard(entry.hook, other.hook) < NEAR or not is_served(store, other):
                 continue
             yield f"nearly the same hook as {name} ({store.scope}); update one note instead of keeping two"
+
+
+def is_served(store: LiveStore, entry: Entry) -> bool:
+    """Whether a note can be shown now, as far as the disk tells."""
+    try:
+        return store.serves(entry)
+    except OSError:
+        return False
 
 
 async def read(call: Call, params: NameParams) -> ReadReply:

@@ -68,7 +68,10 @@ class Ranked:
         entry = store.entries.get(name)
         if entry is None:
             return None
-        stamp = store.stamp(name)
+        try:
+            stamp = store.stamp(name)
+        except OSError:  # the one keeps no other from being found
+            return None
         if stamp is None:
             return entry if store.view.suspended else None
         if stamp != entry.stamp:

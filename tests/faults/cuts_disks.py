@@ -31,6 +31,9 @@ SHUT_DOWN: Final = 0x8004587D
 WITHOUT_FLUSH: Final = 2
 SIZES: Final = {"ext4": 64 << 20, "xfs": 320 << 20}
 """Bytes of each file system: the least that its mkfs makes with a journal."""
+NEW_MOUNTS: Final = 0x20000
+PRIVATE: Final = 1 << 18
+RECURSIVELY: Final = 1 << 14
 LEAST: Final = 50
 VERBS: Final = ("first-save", "update", "forget", "move", "import")
 UNMOUNTS: Final = 200
@@ -139,6 +142,13 @@ def changes(op: Op) -> bool:
     return op.writes if op.kind == "openat" else op.kind not in ("flock", "bind", "chmod")
 
 
+def be_alone() -> None:
+    """Have mounts of this process's own: a file system lives on in any other process's copy of them."""
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.unshare(NEW_MOUNTS) or library.mount(b"none", b"/", None, PRIVATE | RECURSIVELY, None):
+        raise OSError(ctypes.get_errno(), "no mounts of one's own")
+
+
 def main() -> int:
     """Cut; 1 when anything was bad or too little was cut."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.cuts_disks", description=__doc__)
@@ -149,6 +159,7 @@ def main() -> int:
     arguments = parser.parse_args()
     least = arguments.least if arguments.at is None else 1
     good = True
+    be_alone()
     for kind in arguments.kinds:
         began = time.monotonic()
         with a_disk(kind) as disk:

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from .sweep_errors import errors_of, faulted
 from .sweep_judge import BadError
-from .sweep_runs import CHANGES, Aim, Bench, NthAim, die, report, shape
+from .sweep_runs import CHANGES, Aim, Bench, NthAim, about_of, die, report, shape
 from .sweep_trap import Die, HangError, Op
 from .sweep_verbs import verbs
 from .sweep_world import a_world
@@ -35,7 +35,7 @@ LEAST: Final = {"kills": 2000, "recoveries": 500, "errors": 1500}
 MISSED: Final = 0.02
 """The share of the places that a run may not come to: threads take turns, and a batch may hold more or fewer."""
 TRIES: Final = 3
-"""Runs until a place that none came to counts as missed."""
+"""Runs that tell what there is to break, and runs until a place that none came to counts as missed."""
 
 
 class Task(NamedTuple):
@@ -159,23 +159,32 @@ def errors(tally: Tally) -> None:
     """Each call fails once, and from then on, with each error it can have.
 
     A call is known by its kind, by the file it is on and by how often that was before: what its number is among all
-    calls is for the threads to settle.
+    calls is for the threads to settle. Those count that come in every run: how often the watcher looks is for time.
     """
     bench = tally.bench
-    learn = Aim(0, die)
-    faulted(bench, learn)
+    runs = [learned(bench) for _ in range(TRIES)]
+    sure = Counter(map(about_of, runs[0]))
+    for run in runs[1:]:
+        sure &= Counter(map(about_of, run))
     counts: Counter[tuple[str, str]] = Counter()
-    for op in learn.seen:
-        about = op.kind, shape(op.path)
+    for op in runs[0]:
+        about = about_of(op)
         counts[about] += 1
-        if op.path.startswith("run/"):
-            continue
         nth = counts[about]
+        if op.path.startswith("run/") or nth > sure[about]:
+            continue
         for error, lasting in itertools.product(errors_of(op), (False, True)):
             at = f"{':'.join(about)}:{nth}:{errno.errorcode[error]}:{'on' if lasting else 'once'}"
             if tally.task.takes(zlib.crc32(at.encode()), at):
                 with tally.case(at):
                     fail_at(tally, lambda: NthAim(about, nth, error, lasting=lasting), at)  # noqa: B023 - called at once
+
+
+def learned(bench: Bench) -> list[Op]:
+    """The calls of a run in which none fails."""
+    aim = Aim(0, die)
+    faulted(bench, aim)
+    return aim.seen
 
 
 def fail_at(tally: Tally, aimed: Callable[[], NthAim], at: str) -> None:

@@ -64,8 +64,10 @@ class NthAim(Aim):
 
     def is_aimed_at(self, op: Op) -> bool:
         """Whether this call is the one."""
-        self._come += (op.kind, shape(op.path)) == self.about
-        return self._come == self.number and (op.kind, shape(op.path)) == self.about
+        if about_of(op) != self.about:
+            return False
+        self._come += 1
+        return self._come == self.number
 
 
 class Outcome(NamedTuple):
@@ -171,6 +173,11 @@ class Bench:
 def shape(path: str) -> str:
     """A path without what chance has put into it."""
     return re.sub(r"\.[0-9]+-[0-9a-f]+-[0-9]+\.tmp|[0-9a-f]{64}|(?<=projects/)[^/]+", "*", path)
+
+
+def about_of(op: Op) -> tuple[str, str]:
+    """A call's kind, and the file it is on in every run."""
+    return op.kind, shape(op.path)
 
 
 def die(_op: Op) -> Verdict:
