@@ -104,8 +104,9 @@ def test_a_directory_or_a_fifo_where_a_file_belongs_hangs_nothing(daemon: Daemon
     daemon.save("note", "words")
     name = {"journal": "ops.jsonl", "note": "trap.md", "index": "MEMORY.md"}[what]
     path = daemon.store / name
-    path.unlink(missing_ok=True)
-    os.mkfifo(path)
+    fifo = daemon.store / ".fifo"
+    os.mkfifo(fifo)
+    fifo.replace(path)  # at once: a missing MEMORY.md is made anew by whoever looks
     with pytest.raises(memd_client.MemdError) as caught:
         daemon.save("trap", "words")
     assert caught.value.data["kind"] in ("unreadable", "refused")
