@@ -21,6 +21,8 @@ from typing import BinaryIO, NamedTuple, Self, TypeVar
 
 import portalocker
 
+from memd import swaps
+
 T = TypeVar("T")
 
 SYNCERS = 4
@@ -40,6 +42,8 @@ _STAGE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
 _APPEND_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _FLAGS
 _NOT_REGULAR = frozenset({errno.ELOOP, errno.EMLINK, errno.ENXIO})
 """What opening a symlink, a FIFO without a reader or a socket fails with; which of them depends on the system."""
+_ELSEWHERE = frozenset({errno.EXDEV, errno.ENOTDIR})
+"""What a rename into another directory fails with that is on another file system, or is none."""
 _CHUNK = 1 << 16
 _stage_numbers = itertools.count()
 _counting = threading.Lock()
@@ -103,6 +107,11 @@ class LockTimeoutError(Exception):
 def is_staged(name: str) -> bool:
     """Whether a file is one that was being written: a dot first, `.tmp` last (SPEC 1)."""
     return name.startswith(".") and name.endswith(".tmp")
+
+
+def staged_name() -> str:
+    """A name that no other file has, of one that is being written or is about to go."""
+    return f".{os.getpid()}-{time.time_ns():x}-{next(_stage_numbers)}.tmp"
 
 
 class Disk:
@@ -194,6 +203,54 @@ class Disk:
         """Rename a file over `path`, atomically."""
         self.step("rename", path)
         source.replace(path)
+
+    def put(self, staged: Path, path: Path, found: Stamp | None) -> bool:
+        """Rename a file over the one that was `found` at `path`, None for none; whether it stands there then.
+
+        What somebody else put there since stays, and the file goes: none is overwritten that nobody looked at. So it
+        is where the system has the calls for it; elsewhere whoever writes between the last look and this is not seen.
+        """
+        self.step("rename", path)
+        if found is None:
+            try:
+                if swaps.rename_new(staged, path):
+                    return True
+            except FileExistsError:
+                self.remove(staged)
+                return False
+        else:
+            with suppress(FileNotFoundError):  # it went just now
+                if swaps.swap(staged, path):
+                    return self._is_what_was_found(staged, path, found)
+        staged.replace(path)
+        return True
+
+    def _is_what_was_found(self, aside: Path, path: Path, found: Stamp) -> bool:
+        """Whether what stood at the path is what was found there: else it goes back. The other file goes."""
+        foreseen = Stamp.of(aside.lstat()).is_file_of(found)
+        if not foreseen:
+            swaps.swap(aside, path)
+        self.remove(aside)
+        return foreseen
+
+    def take_away(self, path: Path, found: Stamp | None, room: Path) -> bool:
+        """Unlink the file that was `found` at `path`; False when something else stood there: that stays.
+
+        It is looked at in another directory, `room`, before it goes.
+        """
+        self.step("unlink", path)
+        try:
+            aside = _moved_aside(path, room)
+        except FileNotFoundError:
+            return True
+        foreseen = found is not None and Stamp.of(aside.lstat()).is_file_of(found)
+        if not foreseen:
+            with suppress(FileExistsError):  # somebody wrote there again: that is the latest
+                if not swaps.rename_new(aside, path):
+                    aside.replace(path)
+                return False
+        self.remove(aside)
+        return foreseen
 
     def remove(self, path: Path) -> bool:
         """Unlink a file; False when it was not there."""
@@ -310,12 +367,20 @@ class Replacing:
 
     def replace(self, source: Path, path: Path) -> None:
         """Rename a file over `path`, atomically."""
+        self._hold(path)
+        self.disk.replace(source, path)
+
+    def put(self, staged: Path, path: Path, found: Stamp | None) -> bool:
+        """Rename a file over the one that was `found`, None for none: see `Disk.put`."""
+        self._hold(path)
+        return self.disk.put(staged, path, found)
+
+    def _hold(self, path: Path) -> None:
         held = _hold(path) if Replacing.held_by_all < self.HELD_MAX else None
         if held is not None:
             self._held.append(held)
             with _counting:
                 Replacing.held_by_all += 1
-        self.disk.replace(source, path)
 
 
 class Staging:
@@ -343,7 +408,7 @@ class Staging:
         """A new file in `directory` that holds `data`; durable, but for its name, after `sync`."""
         if len(self._open) >= self.OPEN_MAX:
             self.sync()
-        path = directory / f".{os.getpid()}-{time.time_ns():x}-{next(_stage_numbers)}.tmp"
+        path = directory / staged_name()
         self.disk.step("open", path)
         fd = _open_quietly(path, _STAGE_FLAGS)
         self._open.append((path, fd))
@@ -420,6 +485,17 @@ def _release(held: Sequence[int]) -> None:
 def _releaser() -> ThreadPoolExecutor:
     """The thread that lets go of what was replaced; made when there is first something to let go of."""
     return ThreadPoolExecutor(1, thread_name_prefix="release")
+
+
+def _moved_aside(path: Path, room: Path) -> Path:
+    """Where a file is that was moved to another directory, or beside its place where that cannot be."""
+    aside = room / staged_name()
+    try:
+        return path.rename(aside)
+    except OSError as error:
+        if error.errno not in _ELSEWHERE:
+            raise
+    return path.rename(path.with_name(aside.name))
 
 
 @cache

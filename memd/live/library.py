@@ -111,6 +111,7 @@ class Library:
         for store in self._known.values():
             store.store.lock_timeout = config.lock_timeout_s
             store.store.settle_s = config.settle_ms / 1000
+        self.roots.notice_all()  # what comes in by itself may be another thing now
         if config.findings:
             self.runtime.note("config", "; ".join(config.findings))
         else:

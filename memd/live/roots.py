@@ -133,6 +133,11 @@ class Roots:
         """Every root, by its directory."""
         return dict(self._roots)
 
+    def notice_all(self) -> None:
+        """Have every root looked at as a whole."""
+        for root in self._roots.values():
+            root.notice(None)
+
     async def changed(self) -> None:
         """Return once a root was added or dropped since the last time this returned."""
         await self._changed.wait()

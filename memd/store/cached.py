@@ -68,6 +68,11 @@ class Cached(Generic[T]):
         except OSError:
             return False
 
+    @property
+    def stamp(self) -> Stamp | None:
+        """The stamp the file was last read under; None when there was none."""
+        return self._stamp
+
     def wrote(self, raw: bytes, value: T) -> None:
         """The file was replaced by `raw`, which encodes `value`; the next `get` sees whether it still holds it."""
         self._known, self._settled, self._untold = (raw, value), False, True
@@ -109,6 +114,11 @@ class Working(Generic[T]):
         """The bytes that are to be written, None when the file stays as it is."""
         value = self._value
         return None if value is None or value is self.base or value == self.base else value.encode()
+
+    @property
+    def found(self) -> Stamp | None:
+        """What the plan found the file to be; None for no file, and where it is moved aside."""
+        return None if self.base is None else self.cached.stamp
 
     def is_foreseen(self) -> bool:
         """Whether the file still is what the plan was made from, or is to be moved aside unread."""

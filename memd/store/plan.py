@@ -36,7 +36,8 @@ class Plan:
     stamp that stood there when the plan looked. `taken` names what a hand has written and the plan journals,
     `waiting` what is there and cannot be taken yet, `unmended` whose rows are not yet what they should be. `slice` is
     how many notes it takes in, and forgets, at most. `frees_first`: the disk is full, what goes makes the room for
-    what is written. `restores`: files are put back whose records stand already.
+    what is written. `restores`: files are put back whose records stand already. `overtaken`: a hand wrote where the
+    plan did, after the last look at it.
     """
 
     def __init__(self, state: State, now: float) -> None:
@@ -63,6 +64,7 @@ class Plan:
         self.retired_usage = False
         self.frees_first = False
         self.restores = False
+        self.overtaken = False
         self.listing_file = Working(state.listing)
         self.usage_file = Working(state.usage)
         self.own_files: tuple[Working[Listing] | Working[Usage], ...] = (self.listing_file, self.usage_file)

@@ -13,11 +13,9 @@ from memd.fs import Seen
 from memd.store import rows
 from memd.store.model import Author, Change, Reconcile, Reconciled
 from memd.store.plan import BY_HAND, Plan
-from memd.store.state import ReadNote, read_entry, settled_stamp
+from memd.store.state import NEVER, ReadNote, read_entry, settled_stamp
 
 BY_RECOVERY = Author(by="recovery")
-NEVER = -1
-"""The time of a look through the directory that has to be taken again."""
 
 
 def reconcile(plan: Plan, request: Reconcile, settle_s: float, begun: Collection[str] | None = None) -> Reconciled:

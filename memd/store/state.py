@@ -31,6 +31,8 @@ LOCK = ".lock"
 SUSPENDED = ".suspended"
 """The mark of a suspended store (SPEC 5, guard), so that a restart does not forget what it waits for."""
 
+NEVER = -1
+"""The time of a look through the directory that has to be taken again."""
 PATHS_HELD = 256
 """Paths of notes that are kept made: one save asks for its note's five times."""
 

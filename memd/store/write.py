@@ -14,9 +14,10 @@ import msgspec
 
 from memd import journal
 from memd.fs import Disk, Replacing, Staged, Staging
+from memd.store import rows
 from memd.store.model import Change
 from memd.store.plan import Plan
-from memd.store.state import SUSPENDED, USAGE, State
+from memd.store.state import NEVER, SUSPENDED, USAGE, State
 
 
 class InterferenceError(Exception):
@@ -54,7 +55,9 @@ def carry_out(plan: Plan) -> list[Change]:
         put_in_place(plan, written, replacing)
         remove_objects(plan)
         changes = [stamped(state, change, written.notes.get(change.name)) for change in plan.changes.values()]
-        if known:
+        if plan.overtaken:
+            plan.scanned_ns = NEVER
+        elif known:
             plan.scanned_ns = state.changed_ns()
         if plan.records:
             lines = [journal.encode(record) for record in plan.records]
@@ -133,31 +136,42 @@ class Written(NamedTuple):
 def put_in_place(plan: Plan, written: Written, replacing: Replacing) -> None:
     """Rename what is staged and remove what goes, in the order of SPEC 4, and sync the directories.
 
-    A text that stands in a file that is about to go and was no object till now is durable as one before it does.
+    A text that stands in a file that is about to go and was no object till now is durable as one before it does. One
+    that a hand puts there in this very moment stays: it is taken for one that came after this.
     """
-    state, disk, directory = plan.state, plan.state.disk, plan.state.directory
+    state, disk, directory, found = plan.state, plan.state.disk, plan.state.directory, plan.found.get
     for version, staged in written.objects.items():
         disk.replace(staged.path, state.object_path(version))
     if written.objects and plan.keeps_old_text:
         disk.sync_dir(state.objects)
     if plan.restores:
         disk.sync_dir(directory)  # by these names the next opening knows that it was cut short
+    room = state.objects if disk.stat(state.objects) is not None else directory
     if not is_foreseen(plan, written):
         withdraw(plan, written)
         raise InterferenceError
-    for name, staged in written.notes.items():
-        replacing.replace(staged.path, state.path(name))
+    late = [
+        name
+        for name, staged in written.notes.items()
+        if not replacing.put(staged.path, state.path(name), found(name))
+    ]
     gone = [name for name, raw in plan.files.items() if raw is None]
     if gone and written.notes:
         disk.sync_dir(directory)  # a rename's text stands under its new name for good before the old one goes
-    for name in gone:
-        disk.remove(state.path(name))
+    late += [name for name in gone if not disk.take_away(state.path(name), found(name), room)]
+    if late:
+        plan.overtaken = True  # as if the hand had come after this: the next look takes it in
     if plan.retired_usage:
         disk.replace(directory / USAGE, numbered(disk, directory, "usage.bad"))
     for file, own in zip(plan.own_files, written.own, strict=True):
-        if own is not None:
-            disk.replace(own[0].path, file.cached.path)
-            file.wrote(own[1])
+        if own is None:
+            continue
+        if file is plan.usage_file:
+            replacing.replace(own[0].path, file.cached.path)
+        elif not replacing.put(own[0].path, file.cached.path, file.found):
+            plan.unmended.update(rows.changed(plan))
+            continue
+        file.wrote(own[1])
     changed = [directory] if plan.files or any(written.own) else []
     disk.sync_dir(*([state.objects] if written.objects else []), *changed)
 
@@ -166,8 +180,7 @@ def is_foreseen(plan: Plan, written: Written) -> bool:
     """Whether each file that is about to go still is what the plan was made from.
 
     A hand edit is never overwritten without its text being an object first (SPEC 4). The stamps were taken when
-    the plan read the files; what is left of the race is the moment between this look and the rename, so the notes
-    are looked at last.
+    the plan read the files. Whoever writes between this look and the rename comes after it: see `Replacing.put`.
     """
     own_files = zip(plan.own_files, written.own, strict=True)
     if any(own is not None and not file.is_foreseen() for file, own in own_files):

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -391,6 +392,26 @@ def test_the_config_says_where_claudes_home_is() -> None:
         reply = daemon.call("memory.import_claude")
         assert reply["imported"] == ["tea"]
         assert str(daemon.root) not in str(reply)
+
+
+def test_what_was_written_while_it_was_off_is_here_once_it_is_on() -> None:
+    with daemon_home() as daemon:
+        config = daemon.root / "config.toml"
+        daemon.env["MEMD_CONFIG"] = str(config)
+        daemon.start()
+        assert daemon.process is not None
+        memory = notes_of(daemon, daemon.repo)
+        (memory / "tea.md").write_text(a_note("Tea at four"))
+        start(daemon, daemon.repo)
+        config.write_text("claude.import = false\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        until(lambda: daemon.log.count("read again") == 1)
+        (memory / "jug.md").write_text(a_note("The jug is full"))
+        assert counts(start(daemon, daemon.repo)) == []
+        assert not (daemon.store / "jug.md").exists()
+        config.write_text("")
+        daemon.process.send_signal(signal.SIGHUP)
+        until((daemon.store / "jug.md").exists)
 
 
 def test_what_claude_writes_is_here_while_a_session_runs(shared: Daemon) -> None:

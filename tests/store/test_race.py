@@ -13,9 +13,9 @@ import pytest
 
 from memd import fs
 from memd.errors import Busy, Conflict, NotFound
-from memd.store import Forgotten, Rebuild, Reconcile, Request, Saved
+from memd.store import Forgotten, Rebuild, Reconcile, Rename, Request, Saved
 from support.disks import FastDisk, InterferingDisk
-from support.stores import Kept, check_invariants, forget, holding, objects, opened, save, standing
+from support.stores import ME, Kept, check_invariants, forget, holding, objects, opened, rows, save, standing
 
 HAND = b"By a hand that was faster.\n"
 
@@ -50,7 +50,7 @@ def rewritten(path: Path) -> None:
 def test_an_edit_before_any_call_of_a_save_is_an_object_or_stands(directory: Path, room: Path) -> None:
     calls = steps_of(directory, save("alpha", "Two."))
     last = max(number for number, step in enumerate(calls) if step == ("rename", "alpha.md"))
-    for number in range(last):  # the rename itself is the moment that is left
+    for number in range(last + 1):
         at = fresh_copy(directory, room / f"save-{number}")
         kept = meddled(at, number, partial(replaced, at / "alpha.md"))
         kept.do(save("alpha", "Two."))
@@ -276,3 +276,31 @@ def comes_first(number: int, last: tuple[str, str], kept: Kept, _call: str, _pat
     """Whether the call of that number is being made, before the call `last`."""
     assert isinstance(kept.disk, FastDisk)
     return len(kept.disk.log) == number + 1 and last not in kept.disk.log
+
+
+def test_a_hand_that_writes_the_index_after_the_last_look_comes_after_the_save(directory: Path) -> None:
+    def write() -> None:
+        (directory / "new").write_text("In my words.\n")
+        (directory / "new").replace(directory / "MEMORY.md")
+
+    kept = opened(directory, InterferingDisk(lambda *step: is_step(step, "rename", "MEMORY.md"), write))
+    kept.do(save("alpha", "Three.", "Third"))
+    assert rows(directory) == ["In my words."]
+    kept.do(Reconcile())
+    assert sorted(rows(directory)[1:]) == ["- [alpha](alpha.md) — Third", "- [beta](beta.md) — what beta says"]
+
+
+@pytest.mark.parametrize("going", [forget("alpha"), Rename("alpha", "omega", ME)], ids=["forget", "rename"])
+def test_a_hand_that_writes_as_its_note_goes_has_a_new_note(directory: Path, going: Request) -> None:
+    meddle = partial(replaced, directory / "alpha.md")
+    kept = opened(directory, InterferingDisk(lambda *step: is_step(step, "unlink", "alpha.md"), meddle))
+    kept.do(going)
+    kept.do(Reconcile())
+    assert kept.file("alpha").read_bytes() == HAND
+    assert [op.partition("/")[0] for op in kept.ops("alpha")] == ["save", "forget", "adopt"]
+    check_invariants(directory)
+
+
+def is_step(step: tuple[str, Path], call: str, name: str) -> bool:
+    """Whether a step is this call of this file."""
+    return (step[0], step[1].name) == (call, name)

@@ -413,3 +413,14 @@ def test_what_is_made_is_ours_alone_whatever_the_umask_is(tmp_path: Path, umask:
     assert len(made) == 5
     assert {path.stat().st_mode & 0o777 for path in made} == {0o600, 0o700}
     assert {path.stat().st_mode & 0o777 for path in made if path.is_file()} == {0o600}
+
+
+def test_what_goes_is_looked_at_beside_its_place_where_the_room_is_none(tmp_path: Path) -> None:
+    path, room = at(tmp_path / "a", b"old"), at(tmp_path / "room", b"no directory")
+    found = Stamp.of(path.lstat())
+    assert Disk().take_away(path, found, room)
+    path = at(tmp_path / "a", b"another")
+    assert not Disk().take_away(path, found, room)
+    assert path.read_bytes() == b"another"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "room"]
+    assert Disk().take_away(tmp_path / "b", found, room)
