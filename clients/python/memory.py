@@ -105,9 +105,10 @@ class _Sync:
         reply: Started = _start(session, given, on_entry)
         return reply
 
-    def focus(self, prompt: str, dialect: str = "python", abstain: bool = True) -> Block:
+    def focus(self, prompt: str, dialect: str = "python", abstain: bool = True, ranker: str | None = None) -> Block:
         """See `memory.focus`."""
-        reply: Block = _ask("memory.focus", _params(prompt=prompt, dialect=dialect, abstain=abstain))
+        params = _params(prompt=prompt, dialect=dialect, abstain=abstain, ranker=ranker)
+        reply: Block = _ask("memory.focus", params)
         return reply
 
     def index(self, max_bytes: int = 8192) -> Index:
@@ -125,9 +126,17 @@ class _Sync:
         reply: Note = _ask("memory.read", _params(name=name, scope=scope))
         return reply
 
-    def search(self, query: str, limit: int = 5, scope: str | None = None, offset: int = 0) -> Found:
+    def search(
+        self,
+        query: str,
+        limit: int = 5,
+        scope: str | None = None,
+        offset: int = 0,
+        ranker: str | None = None,
+        explain: bool = False,
+    ) -> Found:
         """See `memory.search`."""
-        params = _params(query=query, limit=limit, scope=scope, offset=offset)
+        params = _search_params(query, limit, scope, offset, ranker, explain)
         reply: Found = _ask("memory.search", params)
         return reply
 
@@ -192,14 +201,17 @@ async def start(
     return reply
 
 
-async def focus(prompt: str, dialect: str = "python", abstain: bool = True) -> Block:
+async def focus(prompt: str, dialect: str = "python", abstain: bool = True, ranker: str | None = None) -> Block:
     """Return the one block of notes that a session gets, made from its first prompt; later calls give it again.
 
     Put `fenced` into the prompt, or `text` where you fence it yourself; both are None for a blank prompt. `dialect`
     (`python`, `mcp`, `cli`) is how calls are spelled in it. `abstain=False` gives bodies for common words, too.
-    SPEC 9.
+    `ranker` (`rich`, `plain`) is another than the configured one. SPEC 9.
+
+    Raises `Refused` (field `ranker`).
     """
-    reply: Block = await _ask_async("memory.focus", _params(prompt=prompt, dialect=dialect, abstain=abstain))
+    params = _params(prompt=prompt, dialect=dialect, abstain=abstain, ranker=ranker)
+    reply: Block = await _ask_async("memory.focus", params)
     return reply
 
 
@@ -230,9 +242,22 @@ async def read(name: str, scope: str | None = None) -> Note:
     return reply
 
 
-async def search(query: str, limit: int = 5, scope: str | None = None, offset: int = 0) -> Found:
-    """Return the notes that share words with `query`, best first: `hits`, `total`, a `notice` when cut. SPEC 6, 7."""
-    params = _params(query=query, limit=limit, scope=scope, offset=offset)
+async def search(
+    query: str,
+    limit: int = 5,
+    scope: str | None = None,
+    offset: int = 0,
+    ranker: str | None = None,
+    explain: bool = False,
+) -> Found:
+    """Return the notes that share words with `query`, best first: `hits`, `total`, a `notice` when cut.
+
+    `ranker` (`rich`, `plain`) is another than the configured one. With `explain` each hit has its `score` and what
+    words of which of its fields gave it. SPEC 6, 7.
+
+    Raises `Refused` (field `ranker`).
+    """
+    params = _search_params(query, limit, scope, offset, ranker, explain)
     reply: Found = await _ask_async("memory.search", params)
     return reply
 
@@ -282,6 +307,13 @@ async def remember(text: str) -> str:
 
 def _params(**given: object) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _search_params(
+    query: str, limit: int, scope: str | None, offset: int, ranker: str | None, explain: bool
+) -> dict[str, Any]:
+    # `explain` is sent only when it is wanted: a memd that is older does not know it.
+    return _params(query=query, limit=limit, scope=scope, offset=offset, ranker=ranker, explain=explain or None)
 
 
 def _save_params(markdown: str, expect: str | NotGiven | None, fields: dict[str, str]) -> dict[str, Any]:

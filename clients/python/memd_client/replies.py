@@ -75,13 +75,25 @@ class Note(TypedDict):
     redacted: NotRequired[bool]
 
 
+class Gave(TypedDict):
+    """What a `word` of a query gave a note, from which of its fields; `form` is what was found, when not the word."""
+
+    word: str
+    kind: Literal["word", "form", "part", "joined", "character", "name"]
+    field: Literal["name", "hook", "body"]
+    score: float
+    form: NotRequired[str]
+
+
 class Hit(TypedDict):
-    """One note that `memory.search` found."""
+    """One note that `memory.search` found; asked for with `explain`, its `score` and what sums up to it."""
 
     name: str
     description: str
     scope: Scope
     redacted: NotRequired[bool]
+    score: NotRequired[float]
+    explain: NotRequired[list[Gave]]
 
 
 class Found(TypedDict):
