@@ -16,7 +16,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate, chain, compress
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -37,6 +37,7 @@ _RATIO = 8  # a segment is at least this many times as long as the one after it
 
 _Floats = np.ndarray[Any, np.dtype[np.float64]]
 _Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
+_Where = TypeVar("_Where")
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -102,12 +103,17 @@ class _Segment(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Part(msgspec.Struct, frozen=True, eq=False):
-    """A segment as one snapshot sees it: `alive` masks the notes since struck out, None while all live."""
+    """A segment as one snapshot sees it: `alive` masks the notes since struck out, None while all live.
+
+    `living` keeps how many living notes hold what was asked for, under its number (see `_number_of_form`): to count
+    them again takes as long as to score them.
+    """
 
     segment: _Segment
     alive: _Mask | None
     notes: int  # that live
     size: Size  # of the notes that live
+    living: dict[int, int] = msgspec.field(default_factory=dict)
 
 
 class Snapshot(msgspec.Struct, frozen=True, eq=False):
@@ -261,7 +267,7 @@ def rich(query: Query, snapshots: Sequence[Snapshot]) -> Ranking:
     places = list(_places(query.names, snapshots)) if ranking.total else []
     if not places:
         return ranking
-    scores = ranking.scores.copy()
+    scores = ranking.scores  # nobody else has it yet
     scores[places] += most
     return msgspec.structs.replace(
         ranking, scores=scores, total=int(np.count_nonzero(scores)), meant=query.names, most=most
@@ -297,7 +303,7 @@ def _rank(asked: Sequence[Asked], snapshots: Sequence[Snapshot], ranker: _Ranker
     length = sum(snapshot.size.of(ranker) for snapshot in snapshots)
     if not asked or not length:
         return Ranking(0, np.zeros(0), (), ())
-    found = _held(asked, snapshots, ranker)
+    found = _held(asked, snapshots)
     return _scored(
         weigh(found, notes) if ranker.is_rich else weigh_plainly(found, notes), snapshots, length / notes, ranker
     )
@@ -305,75 +311,99 @@ def _rank(asked: Sequence[Asked], snapshots: Sequence[Snapshot], ranker: _Ranker
 
 def part_of(ranking: Ranking, weights: Sequence[Weighty], snapshots: Sequence[Snapshot]) -> Ranking:
     """What some of a ranking's weights give its notes: such parts add up to the ranking, but for a note meant."""
-    held = _held([weighty.asked for weighty in weights], snapshots, ranking.ranker)
-    postings = {(one.asked.is_form, one.asked.key): one.postings for one in held}
-    kept = [(weighty, postings[weighty.asked.is_form, weighty.asked.key]) for weighty in weights]
+    held = _held([weighty.asked for weighty in weights], snapshots)
+    numbers = {(one.asked.is_form, one.asked.key): one.where for one in held}
+    kept = [(weighty, numbers[weighty.asked.is_form, weighty.asked.key]) for weighty in weights]
     return _scored(kept, snapshots, ranking.mean, ranking.ranker)
 
 
 def _scored(
-    kept: Sequence[tuple[Weighty, Sequence["Pair"]]], snapshots: Sequence[Snapshot], mean: float, ranker: _Ranker
+    kept: Sequence[tuple[Weighty, Sequence["_Number"]]], snapshots: Sequence[Snapshot], mean: float, ranker: _Ranker
 ) -> Ranking:
     weights = [weighty for weighty, _ in kept]
     pieces: list[tuple[int, Sequence[str]]] = []
     scores: list[_Floats] = []
-    parts = zip(*(postings for _, postings in kept), strict=True)
+    parts = zip(*(numbers for _, numbers in kept), strict=True)
+    tail = _Tail(weights, mean, ranker)
     for store, snapshot in enumerate(snapshots):
         for part in snapshot.parts:
             pieces.append((store, part.segment.names))
             scores.append(_score_part(part, next(parts, ()), weights, mean, ranker))
         pieces.append((store, list(snapshot.tail)))
-        tail = [_score_recent(recent, weights, mean, ranker) for recent in snapshot.tail.values()]
-        scores.append(np.array(tail, np.float64))
+        scores.append(np.array([tail.score(recent) for recent in snapshot.tail.values()], np.float64))
     all_scores = np.concatenate(scores)
     ends = list(accumulate(len(names) for _, names in pieces))
     return Ranking(int(np.count_nonzero(all_scores)), all_scores, pieces, ends, weights, mean, ranker)
 
 
-Pair = tuple[_Ints, _Ints]  # documents, and how often each holds it
+_Pair = tuple[_Ints, _Ints]  # documents, and how often each holds it
 
 
-class Held(NamedTuple):
-    """How many living notes hold something that is asked for, and its postings in each part of the snapshots."""
+_Number = int | None  # of a key in a segment, `~k` of a form of several keys, None of what it has not
+
+
+class Held(NamedTuple, Generic[_Where]):
+    """How many living notes hold something that is asked for, and where: here its number in each part."""
 
     asked: Asked
     frequency: int
-    postings: Sequence[Pair]
+    where: _Where
 
 
-def _held(asked: Iterable[Asked], snapshots: Sequence[Snapshot], ranker: _Ranker) -> list[Held]:
+def _held(asked: Sequence[Asked], snapshots: Sequence[Snapshot]) -> list[Held[Sequence[_Number]]]:
     """What of the asked is held at all."""
     parts = [part for snapshot in snapshots for part in snapshot.parts]
-    recents = [recent for snapshot in snapshots for recent in snapshot.tail.values()]
-    words, found_forms = [recent.doc.counts for recent in recents], [recent.forms for recent in recents]
-    found: list[Held] = []
+    words, found_forms = _held_lately(asked, snapshots)
+    found: list[Held[Sequence[_Number]]] = []
     for ask in asked:
-        key = ask.key
-        frequency = sum([key in table for table in (found_forms if ask.is_form else words)])
-        postings: list[Pair] = []
+        key, is_form = ask.key, ask.is_form
+        frequency = (found_forms if is_form else words).get(key, 0)
+        numbers: list[_Number] = []
         for part in parts:
-            pair = _postings(part.segment, key, ranker, ask.is_form)
-            postings.append(pair)
-            if pair is not _NONE:
-                docs = pair[0]
-                frequency += len(docs) if part.alive is None else int(np.count_nonzero(part.alive.take(docs)))
+            number = _number_of_form(part.segment, key) if is_form else part.segment.keys.get(key)
+            numbers.append(number)
+            if number is not None:
+                frequency += part.living.get(number) or _living(part, number)
         if frequency:
-            found.append(Held(ask, frequency, postings))
+            found.append(Held(ask, frequency, numbers))
     return found
 
 
-def weigh_plainly(found: Iterable[Held], notes: int) -> list[tuple[Weighty, Sequence[Pair]]]:
+def _held_lately(asked: Iterable[Asked], snapshots: Iterable[Snapshot]) -> tuple[dict[str, int], dict[str, int]]:
+    """How many notes of the tails hold each of the words and of the forms that are asked for."""
+    words: dict[str, int] = {}
+    found_forms: dict[str, int] = {}
+    wanted = {ask.key for ask in asked if not ask.is_form}
+    wanted_forms = {ask.key for ask in asked if ask.is_form}
+    for snapshot in snapshots:
+        for recent in snapshot.tail.values():
+            for key in recent.doc.counts.keys() & wanted:
+                words[key] = words.get(key, 0) + 1
+            for key in recent.forms.keys() & wanted_forms:
+                found_forms[key] = found_forms.get(key, 0) + 1
+    return words, found_forms
+
+
+def _living(part: _Part, number: int) -> int:
+    """How many of the living notes of a part hold the key or the form of this number."""
+    docs = _pair(part.segment, number, part.segment.counts)[0]
+    living = len(docs) if part.alive is None else int(np.count_nonzero(part.alive.take(docs)))
+    part.living[number] = living
+    return living
+
+
+def weigh_plainly(found: Iterable[Held[_Where]], notes: int) -> list[tuple[Weighty, _Where]]:
     """What is held, with its weight."""
-    return [(Weighty(ask, idf(notes, frequency), 0.0), postings) for ask, frequency, postings in found]
+    return [(Weighty(ask, idf(notes, frequency), 0.0), where) for ask, frequency, where in found]
 
 
-def weigh(found: Iterable[Held], notes: int) -> list[tuple[Weighty, Sequence[Pair]]]:
+def weigh(found: Iterable[Held[_Where]], notes: int) -> list[tuple[Weighty, _Where]]:
     """What is held and worth asking for, with its weight; see `rich`."""
     of_forms = {ask.key: frequency for ask, frequency, _ in found if ask.is_form}
     most = max(FEW, notes // RARE)
     more: set[str] = set()  # the forms that every note has as the very word
-    kept: list[tuple[Weighty, Sequence[Pair]]] = []
-    for ask, frequency, postings in found:
+    kept: list[tuple[Weighty, _Where]] = []
+    for ask, frequency, where in found:
         share = ask.share
         if ask.kind == "part" and frequency > most:
             continue
@@ -386,7 +416,7 @@ def weigh(found: Iterable[Held], notes: int) -> list[tuple[Weighty, Sequence[Pai
         elif ask.key in more and ask.is_form:
             share += forms.WORD
         above = sum([idf(notes, of_forms[form]) for form in ask.above if form in of_forms])
-        kept.append((Weighty(ask, share * idf(notes, frequency), above), postings))
+        kept.append((Weighty(ask, share * idf(notes, frequency), above), where))
     return kept
 
 
@@ -406,9 +436,9 @@ def holding(snapshot: Snapshot, keys: Set[str], least: int) -> list[str]:
     """The living notes, by name, that hold at least `least` of these keys: what nearly repeats a text is one."""
     found = [name for name, recent in snapshot.tail.items() if len(recent.doc.counts.keys() & keys) >= least]
     for part in snapshot.parts:
-        postings = [
-            _postings(part.segment, key, _PLAIN, is_form=False)[0] for key in keys if key in part.segment.keys
-        ]
+        segment = part.segment
+        numbers = [segment.keys[key] for key in keys if key in segment.keys]
+        postings = [_pair(segment, number, segment.counts)[0] for number in numbers]
         if len(postings) < least or not postings:
             continue
         held = np.bincount(np.concatenate(postings), minlength=len(part.segment.names)) >= least
@@ -425,28 +455,22 @@ def idf(notes: int, frequency: int) -> float:
     return math.log(1 + (notes - frequency + 0.5) / (frequency + 0.5))
 
 
-def _postings(segment: _Segment, key: str, ranker: _Ranker, is_form: bool) -> Pair:
-    """The documents that hold the key or the form, dead ones too, and how often each does."""
-    if is_form:
-        number = segment.forms.get(key)
-        if number is None:
-            if key not in segment.keys or forms.forms(key) != (key,):
-                return _NONE
-            number = segment.keys[key]
-        elif number >= 0:
-            begin, end = segment.form_starts[number : number + 2].tolist()
-            return segment.form_docs[begin:end], segment.form_weighed[begin:end]
-        else:
-            number = ~number
-    else:
-        number = segment.keys.get(key)
-        if number is None:
-            return _NONE
-    begin, end = segment.starts[number : number + 2].tolist()
-    return segment.docs[begin:end], (segment.weighed if ranker.is_rich else segment.counts)[begin:end]
+def _number_of_form(segment: _Segment, form: str) -> int | None:
+    """The number of the key that alone has this form, or `~k` for the form of several keys that has number k."""
+    number = segment.forms.get(form)
+    if number is not None:
+        return ~number
+    number = segment.keys.get(form)
+    return number if number is not None and forms.forms(form) == (form,) else None
 
 
-_NONE: Pair = np.zeros(0, np.uint8), np.zeros(0, np.uint8)
+def _pair(segment: _Segment, number: int, counts: _Ints) -> _Pair:
+    """The documents, dead ones too, of the key or form of this number, and how often each has it."""
+    if number >= 0:
+        begin, end = segment.starts.item(number), segment.starts.item(number + 1)
+        return segment.docs[begin:end], counts[begin:end]
+    begin, end = segment.form_starts.item(~number), segment.form_starts.item(~number + 1)
+    return segment.form_docs[begin:end], segment.form_weighed[begin:end]
 
 
 def _norm(length: int, mean: float) -> float:
@@ -458,18 +482,19 @@ def _norm(length: int, mean: float) -> float:
 
 
 def _score_part(
-    part: _Part,
-    postings: Sequence[tuple[_Ints, _Ints]],
-    weights: Sequence[Weighty],
-    mean: float,
-    ranker: _Ranker,
+    part: _Part, numbers: Sequence[_Number], weights: Sequence[Weighty], mean: float, ranker: _Ranker
 ) -> _Floats:
     segment = part.segment
-    held = [(pair, weighty) for pair, weighty in zip(postings, weights, strict=True) if len(pair[0])]
+    counts = segment.weighed if ranker.is_rich else segment.counts
+    held = [
+        (_pair(segment, number, counts), weighty)
+        for number, weighty in zip(numbers, weights, strict=True)
+        if number is not None
+    ]
     if not held:
         return np.zeros(len(segment.names))
     # All postings in one go: a call of numpy costs more than most postings do. A document's terms are added up in
-    # the query's order, as `_score_recent` adds them.
+    # the query's order, as `_Tail` adds them.
     docs = np.concatenate([docs for (docs, _), _ in held], dtype=np.intp)
     gains = np.concatenate([tf for (_, tf), _ in held], dtype=np.float64)
     lengths = segment.sizes if ranker.is_rich else segment.lengths
@@ -489,15 +514,28 @@ def _score_part(
     return scores if part.alive is None else scores * part.alive
 
 
-def _score_recent(recent: _Recent, weights: Iterable[Weighty], mean: float, ranker: _Ranker) -> float:
-    score = 0.0
-    norm = _norm(recent.size.of(ranker), mean)
-    words = recent.doc.weighed if ranker.is_rich else recent.doc.counts
-    for asked, weight, above in weights:
-        tf = (recent.forms if asked.is_form else words).get(asked.key)
-        if tf:
+class _Tail:
+    """Scores notes one by one, by what of the weights they hold: most notes hold little of it."""
+
+    def __init__(self, weights: Sequence[Weighty], mean: float, ranker: _Ranker) -> None:
+        self._weights = weights
+        self._mean = mean
+        self._ranker = ranker
+        self._words = {one.asked.key: at for at, one in enumerate(weights) if not one.asked.is_form}
+        self._forms = {one.asked.key: at for at, one in enumerate(weights) if one.asked.is_form}
+
+    def score(self, recent: _Recent) -> float:
+        """The score of a note of a tail."""
+        words = recent.doc.weighed if self._ranker.is_rich else recent.doc.counts
+        held = [(self._words[key], words[key]) for key in words.keys() & self._words.keys()]
+        held += [(self._forms[key], recent.forms[key]) for key in recent.forms.keys() & self._forms.keys()]
+        held.sort()  # in the query's order
+        norm = _norm(recent.size.of(self._ranker), self._mean)
+        score = 0.0
+        for at, tf in held:
+            _, weight, above = self._weights[at]
             score += tf / (norm + tf) * weight + above
-    return score
+        return score
 
 
 def _doc(words: Words) -> _Doc:

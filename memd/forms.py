@@ -151,46 +151,59 @@ def query(text: str) -> Query:
 def asked_of(text: str) -> list[Asked]:
     """What a text asks for, each key once."""
     tokenized = tokens.tokenize(text)
-    words = [_word(token) for token in dict.fromkeys(tokenized)]
-    asked = {word.key: word for word in words}
+    asked: dict[str, Asked] = {}
     found: dict[str, Asked] = {}
-    for word in words:
-        if word.key == word.word:
-            _add_parts(found, word.word)
+    parts: list[str] = []  # of all tokens, for their neighbours
+    for token in tokenized:
+        if token.isalnum():
+            parts.append(token)
+            if token not in asked:
+                _add_word(asked, found, token, token)
+        else:
+            pieces = parts_of(token)
+            parts += pieces
+            if token not in asked:
+                if len(pieces) == 1:
+                    _add_word(asked, found, token, pieces[0])
+                else:
+                    _add_whole(asked, found, token, pieces)
     for hump in humps(text):
-        _add_parts(found, hump)
+        _add_parts(found, parts_of(hump))
     # Neighbours written as one word, `file name` as `filename`.
-    for one, other in pairwise(chain.from_iterable(map(parts_of, tokenized))):
-        if one.isascii() and other.isascii():
-            found.setdefault(key := stem(one + other), Asked(f"{one} {other}", "joined", key, JOINED, is_form=True))
+    for one, other in pairwise(parts):
+        if (joined := one + other).isascii() and (key := stem(joined)) not in found:
+            found[key] = Asked(f"{one} {other}", "joined", key, JOINED, is_form=True)
     if not text.isascii():
-        for key in chain.from_iterable(tokens.spread_keys(word.word) for word in words):
-            asked.setdefault(key, Asked(key.removesuffix(_SPREAD), "character", key, CHARACTER))
+        for word in tuple(asked.values()):
+            for key in tokens.spread_keys(word.word):
+                asked.setdefault(key, Asked(key.removesuffix(_SPREAD), "character", key, CHARACTER))
     return [*asked.values(), *found.values()]
 
 
-def _add_parts(found: dict[str, Asked], key: str) -> None:
-    """Ask for the forms of a word or a hump; one that is all of a word counts for more than one that is a part."""
-    parts = parts_of(key)
-    if len(parts) == 1:
-        form = stem(parts[0])
-        found[form] = Asked(parts[0], "form", form, is_form=True)
-        return
-    for part in filter(is_word, parts):
-        found.setdefault(form := stem(part), Asked(part, "part", form, is_form=True))
-
-
-def _word(token: str) -> Asked:
-    """A word as a query asks for it."""
-    parts = parts_of(token)
-    if len(parts) > 1:
-        if _IDENTIFIER.search(token):
-            return Asked(token, "word", token, EXACT, above=forms(token))
-        return Asked(token, "word", token, WORD)
+def _add_word(asked: dict[str, Asked], found: dict[str, Asked], token: str, part: str) -> None:
+    """Ask for a word of one part, and for its form, which counts for more than one of a longer word."""
     if not token.isascii() and (term := tokens.term_of(token)).spread:
         # One character stands for every pair that holds it, and has no other form.
-        return Asked(token, "word", term.key, 1.0 + WORD)
-    return Asked(token, "word", token, WORD, beside=stem(token))
+        asked[term.key] = Asked(token, "word", term.key, 1.0 + WORD)
+        return
+    form = forms(token)[0]  # kept, as the form of many notes' word
+    asked[token] = Asked(token, "word", token, WORD, beside=form if part == token else stem(token))
+    found[form] = Asked(part, "form", form, is_form=True)
+
+
+def _add_whole(asked: dict[str, Asked], found: dict[str, Asked], token: str, parts: Sequence[str]) -> None:
+    """Ask for a word that has parts, which counts for the most where code joined them, and for their forms."""
+    is_identifier = _IDENTIFIER.search(token)
+    asked[token] = (
+        Asked(token, "word", token, EXACT, above=forms(token)) if is_identifier else Asked(token, "word", token, WORD)
+    )
+    _add_parts(found, parts)
+
+
+def _add_parts(found: dict[str, Asked], parts: Iterable[str]) -> None:
+    """Ask for the forms of these parts of a longer word."""
+    for part in filter(is_word, parts):
+        found.setdefault(form := stem(part), Asked(part, "part", form, is_form=True))
 
 
 def plain(terms: Iterable[Term]) -> Iterable[Asked]:

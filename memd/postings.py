@@ -204,9 +204,9 @@ def rank(
     if not kept:
         return Ranking(0, np.zeros(len(lengths)), ends)
     # All postings in one go, in the query's order: equal texts tie to the last bit.
-    texts = np.concatenate([texts for _, ((texts, _),) in kept])
-    counts = np.concatenate([counts for _, ((_, counts),) in kept])
-    each = [len(texts) for _, ((texts, _),) in kept]
+    texts = np.concatenate([texts for _, (texts, _) in kept])
+    counts = np.concatenate([counts for _, (_, counts) in kept])
+    each = [len(texts) for _, (texts, _) in kept]
     weights = np.repeat([weighty.weight for weighty, _ in kept], each)
     above = np.repeat([weighty.above for weighty, _ in kept], each)
     norms = (1 - B + B * lengths[texts] / (whole / total)) * K1
@@ -324,7 +324,9 @@ class _Spans:
         self.counts.append(summed[held])
 
 
-def _held(asked: Sequence[Asked], shelves: Sequence[Shelf], alive: _Array, ends: _Array) -> Iterator[Held]:
+def _held(
+    asked: Sequence[Asked], shelves: Sequence[Shelf], alive: _Array, ends: _Array
+) -> Iterator[Held[tuple[_Array, _Array]]]:
     """What of the asked some living text holds, and its postings in all shelves."""
     keys = np.array([hashed(ask.key) for ask in asked], _TERM)
     is_form = np.array([ask.is_form for ask in asked], bool)
@@ -341,7 +343,7 @@ def _held(asked: Sequence[Asked], shelves: Sequence[Shelf], alive: _Array, ends:
         living = alive[texts]
         if living.any():
             texts = texts[living]
-            yield Held(ask, len(texts), [(texts, np.concatenate(span.counts)[living])])
+            yield Held(ask, len(texts), (texts, np.concatenate(span.counts)[living]))
 
 
 def _owners(

@@ -6,6 +6,7 @@ are first asked for. Of the languages that share the Latin letters English is ta
 are written in, and its rules leave other languages' words alone but for a few endings. Pure. SPEC section 6.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Final
 
@@ -26,20 +27,16 @@ _SCRIPTS: Final = (
 def stem(word: str) -> str:
     """The stem of a token of `tokens.tokenize`, or of a part of one; a word with digits or signs is its own."""
     if word.isascii():
-        return _of(word, "english") if word.isalpha() else word
+        return _stemmer("english")(word) if word.isalpha() else word
     for first, last, language in _SCRIPTS:
         if first <= word[0] <= last:
-            return _of(word, language)
+            return _stemmer(language)(word)
     # A Latin word may have its first letter that is not ASCII anywhere.
-    return _of(word, "english") if word[0].isascii() and word.isalpha() else word
-
-
-def _of(word: str, language: str) -> str:
-    found: str = _stemmer(language).stemWord(word)
-    return found
+    return _stemmer("english")(word) if word[0].isascii() and word.isalpha() else word
 
 
 @cache
-def _stemmer(language: str) -> "Stemmer.Stemmer":
+def _stemmer(language: str) -> Callable[[str], str]:
     # Its cache would keep 10,000 words for each language; whoever asks for a word often keeps what it got.
-    return Stemmer.Stemmer(language, 0)
+    stem_word: Callable[[str], str] = Stemmer.Stemmer(language, 0).stemWord
+    return stem_word

@@ -10,6 +10,7 @@ SUFFIX = ".md"
 WORD_MARKS = frozenset("_-")
 
 _IS_SLUG = re.compile(r"[a-z0-9]++(?:-[a-z0-9]++)*+")
+_PLAIN_RUN = re.compile(r"[a-z0-9]+")
 _LONG_GAP = re.compile(r"[\x00-/:-@\[-`{-\x7f]+(?=[\x00-/:-@\[-`{-\x7f])")
 _SLUG_INPUT = 2048  # characters; ordering combining marks takes the square of a run's length
 _DERIVED_WORDS = 5
@@ -27,7 +28,10 @@ def slug(text: str) -> str:
     """
     if len(text) <= MAX_SLUG and _IS_SLUG.fullmatch(text):
         return text
-    text = _LONG_GAP.sub("", text)[:_SLUG_INPUT]
+    if len(text) > _SLUG_INPUT:
+        text = _LONG_GAP.sub("", text)[:_SLUG_INPUT]
+    if text.isascii():  # the same for a fraction of the time: every search asks
+        return _cut("-".join(_PLAIN_RUN.findall(text.lower())))
     text = unicodedata.normalize("NFKC", text).lower()
     # Lower-casing can leave a letter and a mark that compose (J and a caron).
     text = unicodedata.normalize("NFKC", text)
