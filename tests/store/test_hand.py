@@ -451,3 +451,14 @@ def test_a_note_that_an_editor_has_emptied_is_read_as_it_was_until_that_is_meant
     read = kept.store.read_now("a")
     assert read is not None
     assert read[0] == b""
+
+
+def test_what_memd_has_just_written_is_nothing_for_the_next_slice(tmp_path: Path) -> None:
+    kept = opened(tmp_path)
+    kept.commit(*(save(f"n-{number}", "Words.") for number in range(40)))
+    before = kept.ops()
+    assert kept.do(Reconcile(sliced=True)) == Reconciled()
+    kept.file("n-39").write_bytes(kept.file("n-39").read_bytes() + b"By hand.\n")
+    kept.clock.at_change_of(kept.file("n-39"), 0.06)
+    assert kept.do(Reconcile(sliced=True)) == Reconciled(edited=("n-39",))
+    assert kept.ops() == [*before, "edit/hand"]
