@@ -125,7 +125,13 @@ def may_share(words: Set[str], text: str, least: int) -> bool:
     if not text.isascii():
         return True
     plain = text.lower()
-    return sum(word in plain for word in words) >= least
+    spare = len(words) - least
+    for word in words:
+        if word not in plain:
+            spare -= 1
+            if spare < 0:
+                break  # most texts are told by three words of eight
+    return spare >= 0
 
 
 def _normal(text: str) -> str:

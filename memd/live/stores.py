@@ -305,8 +305,11 @@ class LiveStore:
 
         Of memd's own writes it hears, too: those are known by the few files that are named.
         """
-        if names is not None and not await anyio.to_thread.run_sync(self.store.may_differ, names):
-            return None
+        if names is not None:
+            differs = partial(self.store.may_differ, names)
+            # A commit that is half-way differs too: only what still does when none runs is somebody else's.
+            if not await anyio.to_thread.run_sync(differs) or not await self.inspect(differs):
+                return None
         return (await self.reconcile()).wait_until
 
     async def try_reconcile(self) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from memd import note, paths, settle
 from memd.errors import Busy, MemdError, NotFound, Storage
 from memd.fs import Disk, LockTimeoutError, NotRegularError
-from memd.journal import FORGET, HEAD_OPS, Record
+from memd.journal import FORGET, HEAD_OPS, Record, content_hash
 from memd.settle import SETTLE
 from memd.store import checking, rebuilding, reconciling, rows, sourcing, sweep, write
 from memd.store.cached import unreadable
@@ -414,7 +414,7 @@ class Store:
         if settled_stamp(known, seen):
             return False
         try:
-            return self.state.read_note(name).entry.hash != known.hash
+            return content_hash(self.state.read_file(name)[0]) != known.hash
         except OSError:
             return True
 

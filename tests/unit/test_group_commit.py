@@ -161,3 +161,20 @@ def broken(gate: Gate, _batch: Sequence[Request]) -> Committed:
     """A commit that fails as none ever should."""
     assert gate.may.acquire(timeout=20)
     raise ZeroDivisionError
+
+
+def test_what_differs_only_while_a_commit_is_half_way_is_not_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(gate: Gate) -> None:
+        seen: list[bool] = []
+
+        def differs(_names: frozenset[str]) -> bool:
+            seen.append(gate.live.lock.locked())
+            return len(seen) == 1
+
+        monkeypatch.setattr(gate.store, "may_differ", differs)
+        assert await gate.live.look(frozenset({"a.md"})) is None
+        assert (seen, gate.log) == ([False, True], [])
+
+    run(tmp_path, test, monkeypatch)
