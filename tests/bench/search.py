@@ -1,10 +1,10 @@
 """How fast 10,000 notes are searched: memd's ranking beside SQLite FTS5 and beside reading every text again.
 
 The three take the same notes and the same queries in the same run; `search.rich` is the ranker `rich` beside `plain`,
-which all other rows are about. Every hit of `plain` is checked against the formula of SPEC section 6, computed from
-the texts. A row is `name`, `value`, `unit`; `floor`, the best of
-the other ways (None: there is no other); `ratio`, value to floor; `bound`, what the value must not pass (None:
-only told); `ok`. Run it alone with `python -m tests.bench.search [--quick]`.
+which all other rows are about, and `search.rich.times` how many times its processor time it takes. Every hit of
+`plain` is checked against the formula of SPEC section 6, computed from the texts. A row is `name`, `value`, `unit`;
+`floor`, the best of the other ways (None: there is no other); `ratio`, value to floor; `bound`, what the value must
+not pass (None: only told); `ok`. Run it alone with `python -m tests.bench.search [--quick]`.
 """
 
 import gc
@@ -35,6 +35,7 @@ BUILD_S = 1.5
 SAVE_MS = 1.0
 MEMORY_MB = 30.0
 MEMORY_TIMES = 2.0
+RICH_TIMES = 1.5
 ERROR = 1e-9
 
 _ONSETS = ("b", "br", "c", "ch", "d", "f", "g", "k", "l", "m", "n", "p", "pr", "r", "s", "st", "t", "tr", "v", "w")
@@ -70,6 +71,7 @@ def run(quick: bool = False) -> dict[str, object]:
             row(
                 f"search.rich.p50.{count}", _percentile(rich_ms, 50), "ms", floor=_percentile(memd, 50), bound=P50_MS
             ),
+            row(f"search.rich.times.{count}", _times(snapshot, asked), "x plain", bound=RICH_TIMES),
             row(f"search.rich.p99.{count}", _percentile(rich_ms, 99), "ms", floor=_percentile(memd, 99)),
             row(f"search.fts5.p50.{count}", _percentile(fts5, 50), "ms"),
             row(f"search.scan.p50.{count}", _percentile(scan, 50), "ms"),
@@ -248,6 +250,19 @@ def _measure(search: Callable[[str], object], queries: Iterable[str]) -> list[fl
         search(query)
         times.append(1000 * (time.perf_counter() - began))
     return sorted(times)
+
+
+def _times(snapshot: Snapshot, queries: Sequence[str]) -> float:
+    """The middle processor time of `rich` to that of `plain`, asked in turn, so that load weighs on both alike."""
+    plain_s, rich_s = [], []
+    for query in queries:
+        began = time.thread_time()
+        _search(snapshot, query)
+        between = time.thread_time()
+        rich(forms.query(query), [snapshot]).top(TOP)
+        rich_s.append(time.thread_time() - between)
+        plain_s.append(between - began)
+    return _percentile(sorted(rich_s), 50) / _percentile(sorted(plain_s), 50)
 
 
 def _percentile(times: Sequence[float], percent: int) -> float:
