@@ -10,7 +10,7 @@ import pytest
 from anthropic.lib.tools import ToolError
 
 from memd_anthropic import AsyncMemoryTool, MemoryTool
-from support.daemon import Daemon
+from support.daemon import Daemon, running_daemon
 from support.scripted_model import scripted
 
 ASKED: dict[str, Any] = {
@@ -41,6 +41,25 @@ class Tool(MemoryTool):
         """A file's text, its line numbers taken off."""
         lines = self.ok("view", path).split("\n")[1:]
         return "\n".join(line.partition("\t")[2] for line in lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def serving() -> Iterator[Daemon]:
+    """One daemon for all of these tests."""
+    with running_daemon() as running:
+        yield running
+
+
+@pytest.fixture
+def daemon(serving: Daemon, request: pytest.FixtureRequest) -> Daemon:
+    """The daemon, running, with a repository of the test's own and nothing in the global store."""
+    if not serving.is_running:
+        serving.start()
+    serving.repo = serving.root / f"repo-{request.node.name}"
+    (serving.repo / ".git").mkdir(parents=True)
+    for row in serving.call("memory.list", scope="global")["notes"]:
+        serving.call("memory.forget", name=row["name"], scope="global")
+    return serving
 
 
 @pytest.fixture
@@ -109,7 +128,7 @@ JOURNAL = ["save", "save", "save", "read", "save", "save", "forget", "forget"]
 
 def journaled(daemon: Daemon) -> list[str]:
     """What was done to notes, oldest first, all of it by the tool's session."""
-    records = daemon.call("memory.log")["records"]
+    records = [record for record in daemon.call("memory.log")["records"] if record["scope"] == "repo"]
     assert len({record["session"] for record in records}) == 1
     assert records[0]["session"].startswith("tool-")
     return [record["op"] for record in reversed(records)]
@@ -301,9 +320,9 @@ def test_no_cap_but_a_given_one(daemon: Daemon, tool: Tool) -> None:
 
 def test_a_session_of_the_host_s_is_used_as_it_is(daemon: Daemon) -> None:
     with daemon.connect() as connection:
-        connection.call("session.start", {"session": "run-7", "cwd": str(daemon.repo), "save_cap": 2})
+        connection.call("session.start", {"session": "tool-run-7", "cwd": str(daemon.repo), "save_cap": 2})
     entries: list[dict[str, Any]] = []
-    tool = Tool("run-7", cwd=daemon.root, env=daemon.env, on_entry=entries.append)
+    tool = Tool("tool-run-7", cwd=daemon.root, env=daemon.env, on_entry=entries.append)
     for name in ("a", "b"):
         tool.ok("create", f"/memories/repo/{name}.md", file_text=name)
     assert "at most 2 saves" in tool.fails("create", "/memories/repo/c.md", file_text="c")

@@ -50,6 +50,11 @@ class Daemon:
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
+    def is_running(self) -> bool:
+        """Whether its process is there."""
+        return self.process is not None and self.process.poll() is None
+
+    @property
     def socket(self) -> Path:
         """The daemon's socket."""
         return Path(memd_client.socket_path(self.env))
@@ -127,7 +132,7 @@ class Daemon:
 
     def close(self) -> None:
         """End whatever runs, a daemon that a client started included."""
-        if self.process is not None and self.process.poll() is None:
+        if self.is_running:
             self.kill()
         for pid in processes(self.home):
             with suppress(ProcessLookupError):
