@@ -27,6 +27,8 @@ test-real: $(VENV)/.ready
 	    DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet systemd dbus-user-session util-linux procps python3-venv; }
 	{ command -v node && command -v npm; } >/dev/null || \
 	  { apt-get update --quiet && DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends nodejs npm; }
+	test -x $(VENV)/node/node_modules/.bin/tsc || \
+	  npm install --silent --no-audit --no-fund --prefix $(VENV)/node typescript@5 @types/node@20
 	$(BIN)/python -m pytest tests/real
 
 lint: $(VENV)/.ready

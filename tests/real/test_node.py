@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -42,6 +43,14 @@ def test_its_own_tests_pass() -> None:
     passed = re.search(r"^# pass (\d+)$", said, re.MULTILINE)
     assert passed is not None
     assert int(passed[1]) > 70
+
+
+def test_a_typescript_program_is_checked_by_its_types() -> None:
+    tools = Path(sys.prefix) / "node" / "node_modules"
+    flags = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext"]
+    types = ["--typeRoots", str(tools / "@types"), "--types", "node"]
+    program = str(ROOT / "tests" / "real" / "node_types.mts")
+    run([str(tools / ".bin" / "tsc"), *flags, *types, program], {"HOME": os.environ["HOME"]}, ROOT)
 
 
 def installed(place: Daemon) -> Path:
