@@ -127,6 +127,16 @@ def test_what_an_agent_wrote_since_stays_when_it_is_undone(env: dict[str, str]) 
     assert json.loads(path.read_text()) == {"numStartups": 4, "mcpServers": {"gh": {}, "later": {"command": "x"}}}
 
 
+def test_what_the_setup_made_to_hold_its_entry_goes_from_a_rewritten_file_too(env: dict[str, str]) -> None:
+    path = Path(env["HOME"]) / ".claude.json"
+    path.write_text('{\n  "primaryApiKey": "s3cret"\n}\n')
+    set_up("claude", env)
+    assert "s3cret" not in (Path(env["MEMD_HOME"]) / "setup" / "claude.json").read_text()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"numStartups": 4}, indent=4))
+    undo("claude", env)
+    assert path.read_text() == json.dumps({"primaryApiKey": "s3cret", "numStartups": 4}, indent=4)
+
+
 def test_no_copy_of_a_config_is_kept_where_none_is_needed(env: dict[str, str]) -> None:
     (Path(env["HOME"]) / ".claude.json").write_text(SHAPES["foreign servers"].replace('"x"', '"s3cret"'))
     set_up("claude", env)
