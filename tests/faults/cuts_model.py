@@ -19,11 +19,12 @@ from .sweep_trap import Answer, Op
 MODELS: Final = ("strict", "ext4")
 _HOWS: Final = ("whole", "none", "half", "zeros")
 """What may be left of a step that no sync covers; of a name the first two."""
+_EXCHANGE: Final = 2
 _NOTHING: Final = frozenset({"flock", "bind", "chmod", "fchmod"})
 
 
 class Step(NamedTuple):
-    """`link`, `unlink`, `rename`, `mkdir` change names; `write`, `cut` bytes; then `sync`, `syncdir`, `told`.
+    """`link`, `unlink`, `rename`, `swap`, `mkdir` change names; `write`, `cut` bytes; then `sync`, `syncdir`, `told`.
 
     `path` and `to` are names, `inode` the file that is meant, `offset` and `data` the bytes.
     """
@@ -38,7 +39,7 @@ class Step(NamedTuple):
     @property
     def is_name(self) -> bool:
         """Whether it changes a directory."""
-        return self.kind in ("link", "unlink", "rename", "mkdir")
+        return self.kind in ("link", "unlink", "rename", "swap", "mkdir")
 
     @property
     def is_bytes(self) -> bool:
@@ -85,6 +86,12 @@ class Files:
                     del self.names[step.path]
                 self.names[step.to] = step.inode
                 self.bytes.setdefault(step.inode, b"")
+            case "swap":  # both names are told of in one step: what is left of either is what it was given
+                other = self.names.get(step.to)
+                self.names[step.to] = step.inode
+                self.bytes.setdefault(step.inode, b"")
+                if other is not None:
+                    self.names[step.path] = other
             case "mkdir":
                 self.directories.add(step.path)
             case "write":
@@ -160,7 +167,8 @@ def as_steps(op: Op, files: Files) -> Iterator[Step]:
             yield Step("mkdir", f"{op.path}/")
         case "rename" | "renameat" | "renameat2" | "unlink" | "unlinkat":
             if inode:  # else it failed
-                yield Step(op.kind[:6], op.path, op.to, inode)
+                swaps = op.kind == "renameat2" and op.flags & _EXCHANGE
+                yield Step("swap" if swaps else op.kind[:6], op.path, op.to, inode)
         case _:
             raise BadError("strange", f"the model does not know {op.kind}")
 

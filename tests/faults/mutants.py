@@ -240,7 +240,9 @@ MUTANTS: Final = (
     Mutant("retried-sync", a_retried_sync, "save", by_errors, frozenset({"retried"})),
     Mutant("unlinked-lock", an_unlinked_lock_file, "save", by_kills(("rename",)), frozenset({"lock"})),
     Mutant("dropped-tail", a_torn_tail_dropped, "save", by_kills(("write",), half=True), frozenset({"torn"})),
-    Mutant("half-rename", a_half_written_rename, "update", by_kills(("write",)), frozenset({"whole", "objects"})),
+    Mutant(
+        "half-rename", a_half_written_rename, "update", by_kills(("write",)), frozenset({"whole", "objects", "next"}),
+    ),
     Mutant("swept-on-broken", a_sweep_on_a_broken_journal, "on-broken", by_kills(("flock",)), frozenset({"swept"})),
 )  # fmt: skip
 

@@ -152,7 +152,7 @@ def numbered(op: Op) -> tuple[str, str]:
 
 def mends(op: Op) -> bool:
     """Whether a call of a recovery changes a store."""
-    return "memory/" in op.path and op.kind in ("write", "rename", "unlink", "ftruncate")
+    return "memory/" in op.path and op.kind in ("write", "rename", "renameat2", "unlink", "ftruncate")
 
 
 def errors(tally: Tally) -> None:

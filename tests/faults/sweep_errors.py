@@ -29,6 +29,7 @@ ERRORS: Final = {
     "fsync": (errno.EIO, errno.EROFS, *_FULL),
     "fdatasync": (errno.EIO, errno.EROFS, *_FULL),
     "rename": (errno.EIO, errno.EROFS, *_FULL),
+    "renameat2": (errno.EIO, errno.EROFS, *_FULL),
     "unlink": (errno.EIO, errno.EROFS),
     "mkdir": (errno.EIO, errno.EROFS, *_FULL),
     "flock": (errno.EIO, errno.ENOLCK),

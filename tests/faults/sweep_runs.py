@@ -143,7 +143,10 @@ class Bench:
             if aim is not None:
                 aim.armed = False
             notes = standing(self.world.stores)
-            daemon.drive(self._go_on)
+            try:
+                daemon.drive(self._go_on)
+            except memd_client.MemdError as error:
+                raise BadError("next", f"after the crash it is refused: {type(error).__name__}") from error
             fail_on_strangers(daemon)
         return notes, self.verb.again
 

@@ -233,6 +233,8 @@ class Trap:
             flags = arguments[2]
         elif kind == "open":
             flags = arguments[1]
+        elif kind == "renameat2":
+            flags = arguments[4]
         elif kind == "ftruncate":
             offset = arguments[1]
         elif kind in ("write", "pwrite64") and self.keep_data:
