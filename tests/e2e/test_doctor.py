@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,23 @@ def test_on_a_terminal_it_is_numbered_and_says_what_to_do(daemon: Daemon) -> Non
     ran = memctl_on_terminal(daemon.env, "-C", str(daemon.repo), "doctor")
     assert ran.out.splitlines()[0].startswith("1. daemon: no daemon answers; the socket ")
     assert ran.out.splitlines()[1].startswith("   `memctl start`")
+
+
+def documented(command: str) -> set[str]:
+    """The fields that the README has for the `--json` of a command."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    row = re.search(rf"^\| `{command}` \| `([a-z, ]+)`:", readme, re.MULTILINE)
+    assert row is not None
+    return set(row[1].split(", "))
+
+
+def test_json_of_a_shape_of_its_own_is_documented(daemon: Daemon) -> None:
+    assert set(doctor(daemon)) == documented("doctor")
+    version = json.loads(memctl(daemon.env, "version", "--json").out)
+    assert set(version) == documented("version")
+    with daemon.connect() as connection:
+        assert set(version["daemon"]) == set(connection.hello())
+    daemon.kill()
+    assert json.loads(memctl(daemon.env, "version", "--json").out)["daemon"] is None
+    [finding] = doctor(daemon)["findings"]
+    assert list(finding) == ["number", "kind", "cause", "remedy", "fixable"]

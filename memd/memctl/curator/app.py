@@ -4,6 +4,8 @@ The list draws only the lines that are seen, so that its length costs nothing. Q
 threads: the screen never waits. The only room that imports textual. SPEC section 14.
 """
 
+import asyncio
+import signal
 import time
 from functools import partial
 from typing import ClassVar
@@ -171,8 +173,7 @@ class Curator(App[None]):
     CSS = """
     #notes { width: 1fr; }
     #right { width: 1fr; border-left: solid $panel; padding: 0 1; }
-    #search { display: none; border: none; height: 1; padding: 0; }
-    #search.open { display: block; }
+    #search { border: none; height: 1; padding: 0; }
     #said { height: 1; color: $text-muted; }
     #question, #history { width: 70%; max-height: 80%; background: $surface; border: round $primary; padding: 1 2; }
     Question, History { align: center middle; }
@@ -205,7 +206,10 @@ class Curator(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Begin: the list, and the listener."""
+        """Begin: the list, and the listener. Whoever ends the program finds the terminal as it was."""
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, self.exit)
+        self.query_one("#search").display = False
         self.query_one(NoteList).focus()
         self.load()
         self.listen()
@@ -323,8 +327,9 @@ class Curator(App[None]):
 
     def action_search(self) -> None:
         """Open the line to search in."""
-        self.query_one("#search").add_class("open")
-        self.query_one("#search").focus()
+        search = self.query_one("#search")
+        search.display = True
+        self.set_focus(search)  # at once: what is typed next is not for the list, where `d` deletes
 
     def action_scope(self) -> None:
         """Show both scopes, or one."""
@@ -361,9 +366,9 @@ class Curator(App[None]):
         search = self.query_one("#search", Input)
         if self.has_class("wide"):
             self.remove_class("wide")
-        elif search.has_class("open"):
+        elif search.display:
             search.value = ""
-            search.remove_class("open")
+            search.display = False
         elif self.state.scope is not None:
             self.show(self.state.with_scope(None))
             self.say("scope: both")
