@@ -28,7 +28,7 @@ test-real: $(VENV)/.ready
 	{ command -v node && command -v npm; } >/dev/null || \
 	  { apt-get update --quiet && DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends nodejs npm; }
 	test -x $(VENV)/node/node_modules/.bin/tsc || \
-	  npm install --silent --no-audit --no-fund --prefix $(VENV)/node typescript@5 @types/node@20
+	  npm install --silent --no-audit --no-fund --prefix $(VENV)/node typescript@5 @types/node@20 @modelcontextprotocol/sdk@1
 	$(BIN)/python -m pytest tests/real
 
 lint: $(VENV)/.ready
