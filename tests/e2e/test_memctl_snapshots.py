@@ -93,6 +93,7 @@ ELSEWHERE = {
     "logs": "the daemon's own words: test_memctl_commands.py",
     "hook": "events on standard input: the tests of hooks",
     "mcp": "a server on its standard streams: test_mcp.py",
+    "setup": "other programs' configs: test_setup.py",
     "restart": "two daemons: test_lives.py",
 }
 """The commands that are not in it, and where they are."""
