@@ -123,7 +123,7 @@ def take_seen(plan: Plan, seen: dict[str, Seen], settle_s: float) -> TakenIn:
             compared += 1
             if still_holds(plan, name, found):
                 continue
-        until = unread_until(plan, name, found, settle_s)
+        until = None if is_of_another(plan, name) else unread_until(plan, name, found, settle_s)
         if until is not None or (plan.slice is not None and looked >= plan.slice):
             plan.waiting.add(name)
             more = more or until is None
@@ -152,6 +152,12 @@ def decided(plan: Plan, name: str, read: ReadNote, settle_s: float) -> settle.De
         return settle.Wait(plan.now + settle.QUIET)
     on_disk = settle.Seen(read.entry.hash, read.entry.size, stamp.ctime_ns / 1e9)
     return settle.settle(plan.heads.head(name), on_disk, None, plan.now, settle=settle_s)
+
+
+def is_of_another(plan: Plan, name: str) -> bool:
+    """Whether the journal names a version of a note that is not served yet: who wrote it had done with the file."""
+    known, head = plan.entry(name), plan.head_hash(name)
+    return head is not None and (known is None or known.hash != head)
 
 
 def is_known(plan: Plan, name: str, found: Seen) -> bool:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from memd import draft
 from memd.errors import Conflict, NotFound, Storage, Suspended
 from memd.fs import YOUNG_NS, Stamp
-from memd.store import Count, Rebuild, Rebuilt, Reconcile, Reconciled
+from memd.store import Author, Count, Rebuild, Rebuilt, Reconcile, Reconciled, Save, Store
 from support.disks import FailingDisk, FastDisk
 from support.stores import ME, Clock, Kept, check_invariants, forget, heads, objects, opened, rows, save, standing
 from support.waiting import until
@@ -462,3 +463,15 @@ def test_what_memd_has_just_written_is_nothing_for_the_next_slice(tmp_path: Path
     kept.clock.at_change_of(kept.file("n-39"), 0.06)
     assert kept.do(Reconcile(sliced=True)) == Reconciled(edited=("n-39",))
     assert kept.ops() == [*before, "edit/hand"]
+
+
+def test_what_another_program_journaled_is_served_at_once(tmp_path: Path) -> None:
+    ours, theirs = Store(tmp_path / "memory"), Store(tmp_path / "memory")
+    ours.open()
+    theirs.open()
+    text = draft.draft("their words", {"name": "theirs", "type": "user", "description": "d"})
+    for body in (text, draft.draft("other words", {"name": "theirs", "type": "user", "description": "d"})):
+        theirs.commit([Save(body, Author())])
+        committed = ours.commit([Reconcile()])
+        assert [change.name for change in committed.changes] == ["theirs"]
+        assert committed.journaled == ()
