@@ -70,13 +70,14 @@ def walk(it: Walk) -> None:
     """The whole walk."""
     it.say("Start the daemon. Any memctl command would start it too.")
     it.run("memctl start", holds="memd")
-    it.say("Notes that were there before memd: put into this repository's store by hand, then taken in.")
+    it.say("Notes put into this repository's store by hand. memd sees them by itself; reconcile waits until it has.")
     it.store.mkdir(parents=True, mode=0o700)
     for note in sorted(NOTES.iterdir()):
         shutil.copyfile(note, it.store / note.name)
     it.run('ls "$STORE"', holds="release-steps.md")
-    it.run("memctl reconcile", holds="7")
+    it.run("memctl reconcile", holds="0 forgotten")
     it.run("memctl list", holds="我喜欢-pnpm")
+    it.run("memctl log", holds="release-steps")
     it.run("memctl check", exits=1, holds="flaky-upload.md:3")
     it.say("Save a note: its name comes from the description.")
     it.run(
@@ -95,10 +96,10 @@ def walk(it: Walk) -> None:
         """print(n["name"], n["text"], *n["warnings"], sep="\\n")'""",
         holds="no note has that name or hook",
     )
-    it.say("Edit a file by hand, in any editor. Reconcile journals it (live watching comes later).")
+    it.say("Edit a file by hand, in any editor: it is journaled as yours within a moment.")
     it.run('echo "Since March the worker metrics moved to 9103." >> "$STORE/dev-ports.md"')
-    it.run("memctl reconcile", holds="1")
-    it.run("memctl log", holds="hand")
+    it.run("memctl reconcile", holds="0 forgotten")
+    it.run("memctl log dev-ports", holds="edit")
     it.say("Forget a note: every version goes, and the receipt says what was left anywhere.")
     it.run("memctl forget metrics-dashboards --yes", holds="metrics-dashboards")
     it.run('grep -rl "cost board lags" "$MEMD_HOME"', exits=1)
