@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -152,9 +153,12 @@ def test_what_hands_did_while_no_daemon_ran_is_heard_when_the_store_is_opened_fo
 def test_many_changes_by_hand_are_few_events(daemon: Daemon) -> None:
     many = 5 * SINGLY_MAX  # taken in by a few commits, as the files get quiet
     daemon.save("seed", BODY)
+    assert daemon.process is not None
     with listening(daemon) as events:
+        daemon.process.send_signal(signal.SIGSTOP)  # or it takes them in one by one, as fast as they are written
         for number in range(many):
             write(daemon, f"note-{number}", "one of many")
+        daemon.process.send_signal(signal.SIGCONT)
         daemon.call("memory.reconcile")
         got = heard(events, daemon)
     together = [event for event in got if "slug" not in event["telemetry"]]
