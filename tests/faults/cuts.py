@@ -4,13 +4,11 @@
 """
 
 import argparse
-import multiprocessing
 import os
 import shutil
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,7 +19,8 @@ from memd.store import Author, Rebuild, Reconcile, Request, Save, Saved, Store
 from .cuts_model import MODELS, State, Step, Tree, states, steps_of, tree_of
 from .sweep_judge import NEXT, BadError, Left, judge, judge_notes, judge_recorded, judge_told
 from .sweep_runs import Aim, Bench, attempt, die, report
-from .sweep_trap import Answer, HangError
+from .sweep_tasks import carried_out
+from .sweep_trap import Answer
 from .sweep_verbs import TOGETHER, standing, verbs
 from .sweep_world import World, a_world
 
@@ -126,8 +125,15 @@ def carry_out(task: Task) -> Result:
     with a_world("c") as world:
         try:
             return cut_all(Bench(world, verb), task)
-        except (BadError, HangError) as error:  # with nothing cut
+        except Exception as error:  # noqa: BLE001 - with nothing cut; it is bad, and no end of the sweep
             return Result(0, [report(world, error, f"--verb {task.verb} --model {task.model}", "cuts")])
+
+
+def lost(task: Task) -> Result:
+    """What is told of a part whose process ended."""
+    text = f"BAD a process ended in the middle of --verb {task.verb} --model {task.model}, part {task.part}"
+    sys.stderr.write(text + "\n")
+    return Result(0, [text])
 
 
 def cut_all(bench: Bench, task: Task, *, stop_at_first: bool = False) -> Result:
@@ -147,7 +153,7 @@ def cut_all(bench: Bench, task: Task, *, stop_at_first: bool = False) -> Result:
         count += 1
         try:
             cut(bench, state, told, done=done)
-        except (BadError, AssertionError) as error:
+        except Exception as error:  # noqa: BLE001 - what nobody has thought of is bad, too
             if stop_at_first:
                 return Result(count, [f"BAD {error}"])
             bad.append(tell(bench, task, state, error))
@@ -197,12 +203,11 @@ def main() -> int:
     models = arguments.model or MODELS
     tasks = [Task(n, m, part, arguments.budget, arguments.at) for n in names for m in models for part in slices]
     began = time.monotonic()
-    with ProcessPoolExecutor(arguments.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        results = []
-        for task, result in zip(tasks, pool.map(carry_out, tasks), strict=True):
-            results.append(result)
-            told = f"{result.distinct} states, bad={len(result.bad)}"
-            sys.stderr.write(f"  cuts {task.verb} {task.model} {task.part}: {told}\n")
+    results = []
+    for task, result in carried_out(carry_out, tasks, arguments.jobs, lost):
+        results.append(result)
+        told = f"{result.distinct} states, bad={len(result.bad)}"
+        sys.stderr.write(f"  cuts {task.verb} {task.model} {task.part}: {told}\n")
     count, bad = sum(result.distinct for result in results), sum(len(result.bad) for result in results)
     least = LEAST if arguments.verb is None and arguments.model is None and arguments.budget == BUDGET else 1
     sys.stdout.write(

@@ -1,6 +1,6 @@
 """Torn and flipped journals: a journal's bytes are not what was written. Law: nothing of it is believed.
 
-    python -m tests.faults.journals [--every N]
+    python -m tests.faults.journals [--every N] [--jobs N]
 
 One store with everything a journal can hold; its journal is cut at every byte, each byte is flipped by several masks,
 and it is harmed as disks, editors and sync tools do. Each harmed store is opened, looked at, written to and opened
@@ -12,11 +12,15 @@ empty and written over; a rebuild keeps a usage.json that does not parse and cou
 """
 
 import argparse
+import itertools
 import json
+import os
 import re
 import shutil
 import sys
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -26,11 +30,18 @@ from memd.errors import MemdError
 from memd.store import Adopt, Arrival, Author, Rebuild, Rebuilt, Reconcile, Rename, Restore, Saved
 from support.stores import ME, Kept, forget, opened, save, standing
 
+from .sweep_tasks import carried_out
+
 MASKS = (0x01, 0x02, 0x20, 0x80, 0xFF)
 """The bits that are flipped: a neighbouring digit, another letter, the case, no ASCII, everything."""
 JOURNAL = "ops.jsonl"
 MEMORY = Path("/dev/shm")
 """A file system in memory, where the machine has one: a sweep is about order and makes many small files."""
+PARTS = 40
+"""Parts that the harms of a file are dealt to."""
+TOLD = 10
+"""After how many parts it is told how far the sweep is."""
+FILES = (JOURNAL, "usage.json", "MEMORY.md")
 
 
 LISTS = re.compile(r"- \[.*?\]\(([^/]+?)\.md\)")
@@ -125,8 +136,9 @@ def accidents(raw: bytes) -> Iterator[Harm]:
 class Judge:
     """A store that is harmed again and again, each time as it was made."""
 
-    def __init__(self, room: Path) -> None:
-        self.made = made(room / "made")
+    def __init__(self, room: Path, ready: Path | None = None) -> None:
+        """`ready` is a store that is made already, for one of several processes that harm copies of it."""
+        self.made = ready or made(room / "made")
         self.raw = (self.made / JOURNAL).read_bytes()
         self.directory = room / "store"
 
@@ -262,38 +274,82 @@ def own_harms(raw: bytes, every: int = 1) -> Iterator[Harm]:
     yield from flips(raw, every)
 
 
+class Part(NamedTuple):
+    """Every `PARTS`-th harm of one file of a made store, from `part` on."""
+
+    made: Path
+    file: str
+    part: int
+    every: int
+
+
+class Done(NamedTuple):
+    """How many harms of each kind were judged, and what was bad."""
+
+    counts: Counter[str]
+    bad: list[str]
+
+
+def carry_out(part: Part) -> Done:
+    """Judge a part of the harms, in a room of this process's own."""
+    with tempfile.TemporaryDirectory(prefix=f"{part.part}-", dir=part.made.parent) as room:
+        of_journal = Judge(Path(room), part.made)
+        judge = of_journal if part.file == JOURNAL else OwnJudge(of_journal, part.file)
+        every = (harms if part.file == JOURNAL else own_harms)(judge.raw, part.every)
+        return judged(part.file, judge, itertools.islice(every, part.part, None, PARTS))
+
+
+def lost(part: Part) -> Done:
+    """What is told of a part whose process ended."""
+    return Done(Counter(), [f"bad: {part.file}, a process ended in the middle of part {part.part}\n"])
+
+
+def judged(file: str, judge: Judge | OwnJudge, some: Iterator[Harm]) -> Done:
+    """What became of some harms; whatever a store raises is bad, too."""
+    counts: Counter[str] = Counter()
+    bad = []
+    for harm in some:
+        counts[{"cut": "cuts", "byte": "flips", "line": "flips"}.get(harm.name.split()[0], "accidents")] += 1
+        try:
+            judge.judge(harm)
+        except Exception as error:  # noqa: BLE001 - what a harmed store raises is what is looked for
+            bad.append(f"bad: {file}, {harm.name}: {type(error).__name__} {str(error).splitlines()[:1]}\n")
+    return Done(counts, bad)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Harm the journal in every way; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.journals")
     parser.add_argument("--every", type=int, default=1, help="take each N-th byte")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
     room = Path(tempfile.mkdtemp(prefix="memd-journals-", dir=MEMORY if MEMORY.is_dir() else None))
     try:
-        judge = Judge(room)
-        swept = [sweep(JOURNAL, judge, harms(judge.raw, options.every))]
-        for file in ("usage.json", "MEMORY.md"):
-            own = OwnJudge(judge, file)
-            swept.append(sweep(file, own, own_harms(own.raw, options.every)))
+        ready = made(room / "made")
+        swept = [sweep(ready, file, options.every, options.jobs) for file in FILES]
     finally:
         shutil.rmtree(room)
     return 0 if all(swept) else 1
 
 
-def sweep(file: str, judge: "Judge | OwnJudge", every: Iterator[Harm]) -> bool:
-    """Judge every harm and tell how many there were; whether there were some, and none bad."""
-    counts = dict.fromkeys(("cuts", "flips", "accidents"), 0)
+def sweep(ready: Path, file: str, every: int, jobs: int) -> bool:
+    """Judge every harm of one file and tell how many there were; whether there were some, and none bad."""
+    began = time.monotonic()
+    counts: Counter[str] = Counter()
     bad = 0
-    for harm in every:
-        kind = {"cut": "cuts", "byte": "flips"}.get(harm.name.split()[0], "accidents")
-        counts[kind] += 1
-        try:
-            judge.judge(harm)
-        except AssertionError as error:
-            bad += 1
-            sys.stdout.write(f"bad: {file}, {harm.name}: {str(error).splitlines()[0]}\n")
-    told = ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
-    sys.stdout.write(f"{file}: {len(judge.raw)} bytes; {told}; bad {bad}\n")
-    return bad == 0 and all(counts.values())
+    parts = [Part(ready, file, part, every) for part in range(PARTS)]
+    for number, (_, done) in enumerate(carried_out(carry_out, parts, jobs, lost), 1):
+        counts += done.counts
+        bad += len(done.bad)
+        sys.stdout.writelines(done.bad)
+        sys.stdout.flush()
+        if number % TOLD == 0:
+            sys.stderr.write(f"  {file}: {number}/{PARTS} of it, {counts.total()} harms, bad={bad}\n")
+    told = ", ".join(f"{kind} {counts[kind]:,}" for kind in ("cuts", "flips", "accidents"))
+    size = (ready / file).stat().st_size
+    sys.stdout.write(f"{file}: {size} bytes; {told}; bad {bad}; secs={time.monotonic() - began:.0f}\n")
+    sys.stdout.flush()
+    return bad == 0 and all(counts[kind] for kind in ("cuts", "flips", "accidents"))
 
 
 if __name__ == "__main__":

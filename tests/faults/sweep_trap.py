@@ -18,6 +18,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -121,6 +122,15 @@ class HangError(Exception):
         )
 
 
+def is_at_work(pid: int) -> bool:
+    """Whether a thread of a process runs, or would as soon as it is given a processor or its disk answers."""
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with suppress(OSError):  # it ended just now
+            if path.read_text().rpartition(")")[2].split()[0] in "RD":
+                return True
+    return False
+
+
 class Trap:
     """The parent's side: answers the calls of one daemon.
 
@@ -147,9 +157,11 @@ class Trap:
     def pump(self, done: int, seconds: float) -> None:
         """Answer calls until `done` can be read, or the daemon is dead.
 
-        Errors: HangError after `seconds` without a call, and after ten times as long with some.
+        Errors: HangError after `seconds` in which the daemon made no call and had no thread that waits for a
+        processor or a disk: how much of a machine it gets is not for it to say. After twenty times as long it hangs
+        whatever it does.
         """
-        latest = time.monotonic() + 10 * seconds
+        latest = time.monotonic() + 20 * seconds
         deadline = time.monotonic() + seconds
         self._poll.register(done, select.POLLIN)
         try:
@@ -163,7 +175,9 @@ class Trap:
                 if done in ready or (self.dead and self.listener in ready and done in dict(self._poll.poll(2000))):
                     return
                 if time.monotonic() > deadline:
-                    raise HangError.of(self.pid)
+                    if time.monotonic() > latest or not is_at_work(self.pid):
+                        raise HangError.of(self.pid)
+                    deadline = min(latest, time.monotonic() + seconds)
         finally:
             self._poll.unregister(done)
 
