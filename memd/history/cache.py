@@ -6,6 +6,7 @@ it is missing or does not check, and then the transcript is read again. SPEC sec
 
 import hashlib
 import os
+import re
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -15,11 +16,13 @@ import msgspec
 from memd.fs import Disk, NotRegularError
 from memd.history.transcript import Frozen, Transcript, freeze, thaw
 
-FORMAT = b"memd history 2\n"
+FORMAT = b"memd history 3\n"
 FILE_MAX = 256 << 20
 """Bytes of a cache file; a longer one is not ours."""
 
 _DIGEST = 16
+_OURS = re.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.tmp")
+_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO is an error, not a wait
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Frozen).decode
 
@@ -51,7 +54,7 @@ class Cache:
         self.disk.make_dirs(self.directory)
         path = self._file(transcript.path)
         staged = path.with_name(f".{path.name}.tmp")
-        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600)
         try:
             self.disk.write(descriptor, FORMAT + _checksum(body) + body)
         finally:
@@ -59,11 +62,14 @@ class Cache:
         self.disk.replace(staged, path)
 
     def keep(self, wanted: Collection[Path]) -> None:
-        """Remove what is kept of transcripts that are no more. Errors: OSError."""
+        """Remove what is kept of transcripts that are no more. Errors: OSError.
+
+        Nothing else goes: the directory may be one that others use, behind a symlink.
+        """
         names = {self._file(path).name for path in wanted}
         with suppress(FileNotFoundError):
             for seen in self.disk.scan(self.directory):
-                if seen.regular and seen.name not in names:
+                if seen.regular and seen.name not in names and _OURS.fullmatch(seen.name):
                     self.disk.remove(self.directory / seen.name)
 
     def _file(self, path: Path) -> Path:

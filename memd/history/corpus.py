@@ -221,7 +221,7 @@ def _entries(path: Path) -> Iterator[Entry]:
         for span in read_lines(stream, 0):
             said = None if span.raw is None else formats.parse(span.raw).said
             if said is not None:
-                yield Entry(said.id or unnamed(span.start), said.kind, said.text)
+                yield Entry(said.id or unnamed(span.start, said.text), said.kind, said.text)
 
 
 def _assembled(

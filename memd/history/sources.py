@@ -22,6 +22,9 @@ SUFFIX = ".jsonl"
 QUIET_NS = 2_000_000_000
 """Nanoseconds after its last change when a directory's listing holds until the next: clocks of disks are coarse."""
 
+CWD_MAX = 4096
+"""Characters of a path that a session can have run in; what is longer is nobody's, and would be walked for hours."""
+
 
 class Named(NamedTuple):
     """What a session's file tells: where it ran, the key of its store, and the transcript its kernel named."""
@@ -159,7 +162,7 @@ def belongs(cwd: str, repo: Path) -> bool | None:
 
     A directory that is there is judged as every caller's is. One that is gone lies in the repository around it.
     """
-    if not cwd.startswith("/") or "\0" in cwd:
+    if not cwd.startswith("/") or "\0" in cwd or len(cwd) > CWD_MAX:
         return False
     here = Path(cwd)
     around = paths.canonical_repo(here)

@@ -162,12 +162,12 @@ def entry_at(transcript: Transcript, place: int) -> Entry | None:
         said = formats.parse(stream.read(min(end - start, LINE_MAX + 1))).said
     if said is None or marked(said.text) != columns.marks[place]:
         return None
-    return Entry(said.id or unnamed(start), said.kind, said.text)
+    return Entry(said.id or unnamed(start, said.text), said.kind, said.text)
 
 
-def unnamed(start: int) -> str:
-    """The id of an entry whose line has none: where it begins."""
-    return f"at-{start}"
+def unnamed(start: int, text: str) -> str:
+    """The id of an entry whose line has none: its place and its text's mark, since a session may have two files."""
+    return f"at-{start}-{marked(text) >> 32:08x}"
 
 
 def marked(text: str) -> int:
@@ -228,7 +228,7 @@ class _Slice:
 
     def _add(self, span: Span, said: Said) -> None:
         columns = self.columns
-        columns.ids.append(postings.hashed(said.id or unnamed(span.start)))
+        columns.ids.append(postings.hashed(said.id or unnamed(span.start, said.text)))
         columns.marks.append(marked(said.text))
         columns.starts.append(span.start)
         columns.ends.append(span.end)

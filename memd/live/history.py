@@ -1,7 +1,8 @@
 """Past sessions in the running daemon. Law: reading them holds up nobody, and a search says how far it has come.
 
 One worker reads, in a thread, the corpora that somebody asked about; a question waits a moment for it and is then
-answered from what was read. The corpora asked last are kept. SPEC section 11.
+answered from what was read. A reading that fails is told to whoever asked, and ends nothing else. The corpora asked
+last are kept. SPEC section 11.
 """
 
 import os
@@ -36,6 +37,14 @@ class Answer(NamedTuple):
     progress: Progress
 
 
+class Reading:
+    """A reading that was asked for; once it is `done`, `failure` says what ended it before its end."""
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.failure: Exception | None = None
+
+
 class LiveHistory:
     """The past sessions of a home's repositories."""
 
@@ -46,16 +55,18 @@ class LiveHistory:
         self._catalog = Catalog()
         self._cache = Cache(home / "cache" / "history")
         self._corpora: OrderedDict[Path, Corpus] = OrderedDict()
-        self._asked: dict[Path, anyio.Event] = {}
+        self._asked: dict[Path, Reading] = {}
         self._wake = anyio.Event()
         self._is_swept = False
 
     async def search(self, store: LiveStore, query: str, limit: int, offset: int, ranker: str) -> Answer:
-        """A page of the past sessions of a store's repository, by a ranker."""
+        """A page of the past sessions of a store's repository, by a ranker. Errors: what reading raised."""
         corpus = self._corpus(store)
-        done = self._ask(corpus)
+        reading = self._ask(corpus)
         with anyio.move_on_after(WAIT_S):
-            await done.wait()
+            await reading.done.wait()
+        if reading.failure is not None:
+            raise reading.failure
         page = await anyio.to_thread.run_sync(partial(corpus.search, query, limit, offset, ranker=ranker))
         return Answer(page, corpus.progress)
 
@@ -76,14 +87,20 @@ class LiveHistory:
             await self._wake.wait()
             self._wake = anyio.Event()
             while self._asked:
-                repo, done = next(iter(self._asked.items()))
+                repo, reading = next(iter(self._asked.items()))
                 corpus = self._corpora.get(repo)
                 if corpus is not None:
-                    with _until_left() as is_stopped:
-                        refresh = partial(self._refresh, corpus, is_stopped)
-                        await anyio.to_thread.run_sync(refresh, abandon_on_cancel=True)
+                    try:
+                        await self._catch_up(corpus)
+                    except Exception as error:  # noqa: BLE001 - whoever asked is told, as of any verb's failure
+                        reading.failure = error
                 self._asked.pop(repo, None)
-                done.set()
+                reading.done.set()
+
+    async def _catch_up(self, corpus: Corpus) -> None:
+        with _until_left() as is_stopped:
+            refresh = partial(self._refresh, corpus, is_stopped)
+            await anyio.to_thread.run_sync(refresh, abandon_on_cancel=True)
 
     def _refresh(self, corpus: Corpus, is_stopped: Callable[[], bool]) -> None:
         sources = self._sources()
@@ -93,11 +110,11 @@ class LiveHistory:
             with suppress(OSError):
                 self._cache.keep([found.path for found in self._catalog.files(sources)])
 
-    def _ask(self, corpus: Corpus) -> anyio.Event:
-        """Have a corpus caught up with the disk; the event that it is."""
+    def _ask(self, corpus: Corpus) -> Reading:
+        """Have a corpus caught up with the disk."""
         repo = corpus.whose.repo
         if repo not in self._asked:
-            self._asked[repo] = anyio.Event()
+            self._asked[repo] = Reading()
             self._wake.set()
         return self._asked[repo]
 

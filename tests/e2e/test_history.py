@@ -329,3 +329,49 @@ def test_people_and_kernels_ask_the_same(daemon: Daemon) -> None:
         [sys.executable, "-c", code], env=daemon.env, cwd=daemon.repo, capture_output=True, text=True, check=True
     )
     assert kernel.stdout == "plover number 3\n"
+
+
+def test_a_home_whose_sessions_do_not_read_is_told_to_whoever_asks_and_the_daemon_goes_on(daemon: Daemon) -> None:
+    daemon.save("crane", "The crane stalls at low tide.")
+    write(
+        claude_file(daemon, "-repo", "c-1"), claude("user", "why does the crane stall?", cwd=daemon.repo, uuid_="u1")
+    )
+    sessions = daemon.home / "sessions"
+    sessions.symlink_to("sessions")
+    with pytest.raises(memd_client.Storage, match="symbolic links"):
+        search(daemon, "crane")
+    assert daemon.found("crane") == ["crane"]
+    sessions.unlink()
+    assert found(daemon, "crane") == [("c-1", "u1")]
+
+
+def test_two_files_of_one_session_whose_entries_have_no_id_are_told_apart(daemon: Daemon) -> None:
+    for slug in ("-repo", "-worktree"):
+        summary = f'{{"type":"summary","summary":"The crane of {slug} was mended"}}\n'
+        write(claude_file(daemon, slug, "c-1"), summary, claude("user", "hello", cwd=daemon.repo))
+    hits = search(daemon, "crane")["hits"]
+    read = [daemon.call("history.read", url=hit["url"])["text"] for hit in hits]
+    assert len(hits) == 2
+    assert read == [hit["snippet"] for hit in hits]
+
+
+def test_a_directory_that_is_no_path_holds_up_nothing(daemon: Daemon) -> None:
+    nowhere = "/" + "a/" * 1_000_000
+    write(claude_file(daemon, "-long", "c-1"), claude("user", "the crane of nowhere", cwd=nowhere))
+    write(
+        claude_file(daemon, "-repo", "c-2"), claude("user", "why does the crane stall?", cwd=daemon.repo, uuid_="u1")
+    )
+    assert found(daemon, "crane") == [("c-2", "u1")]
+
+
+def test_files_of_others_in_the_directory_of_the_cache_stay(daemon: Daemon) -> None:
+    theirs = daemon.home / "cache" / "history" / "thesis.txt"
+    outdated = theirs.with_name("0" * 32)
+    for file in (theirs, outdated):
+        write(file, "years of work\n")
+    write(
+        claude_file(daemon, "-repo", "c-1"), claude("user", "why does the crane stall?", cwd=daemon.repo, uuid_="u1")
+    )
+    assert found(daemon, "crane") == [("c-1", "u1")]
+    assert not outdated.exists()
+    assert theirs.read_text() == "years of work\n"
