@@ -5,6 +5,7 @@ either of them found worth keeping. The answers that they check against are work
 rooms do it.
 """
 
+import errno
 import json
 import re
 import unicodedata
@@ -92,7 +93,7 @@ KINDS = {error.code: error.kind for error in errors.MemdError.__subclasses__()} 
     rpc.INTERNAL_ERROR: "internal",
 }
 """Every code of SPEC 12 and its kind."""
-BROKEN = {"broken", "group", "unwritable", "surrogate"}
+BROKEN = {"broken", "group", "unwritable", "surrogate", "disk"}
 """The verbs that fail by themselves: no other may be answered with an incident."""
 ID_TYPES = (str, int, float, type(None))
 _ABSENT = object()
@@ -111,6 +112,11 @@ async def _surrogate(call: Call, params: EchoParams) -> EchoReply:
     return EchoReply(value="\udc80", method=call.method)
 
 
+async def _no_disk(call: Call, params: EchoParams) -> EchoReply:
+    """A disk that fails under a verb, with a number of the system's or, as a wait that ended, without one."""
+    raise OSError(errno.EIO, "disk") if params.limit == 1 else TimeoutError(SECRET)
+
+
 async def _nothing(call: Call, params: Any) -> EchoReply:
     """Takes the real verb's parameters, which is all that is asked of it here."""
     return EchoReply(value=None, method=call.method)
@@ -126,6 +132,7 @@ def _verbs() -> dict[str, Verb[Call, Any, Any]]:
         "sized": _sized,
         "unwritable": _unwritable,
         "surrogate": _surrogate,
+        "disk": _no_disk,
     }
     verbs: dict[str, Verb[Call, Any, Any]] = {
         name: Verb(name, EchoParams, EchoReply, run) for name, run in own.items()
@@ -263,6 +270,7 @@ def notes(data: bytes) -> None:
     else:
         assert 1 <= found.trouble.line <= 1 + data.count(b"\n") + data.count(b"\r")
     _slugs(data[:400].decode(errors="replace"))
+    _slugs(2 * data.decode(errors="replace"))
     _slugs(found.hook)
     tagged = note.tagged(data, "claude")
     assert note.tagged(tagged, "claude") == tagged

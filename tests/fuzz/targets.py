@@ -62,6 +62,8 @@ TARGETS = {
         seeds=(
             _request(b"echo", b'{"value":1}'),
             _request(b"broken"),
+            _request(b"disk"),
+            _request(b"disk", b'{"limit":2}'),
             _request(b"group"),
             _request(b"refused", b"{}", b'"a"'),
             _request(b"sized", b'{"limit":9999}', b"null"),
@@ -121,7 +123,10 @@ TARGETS = {
             b"---\nmetadata: {a: [1, 2], type: 'user'}\ndescription: 'it''s'\n---\n",
             b"---\n  indented: 1\n  and: 2\n---\nx",
             b'---\ndescription: "a\\u00e9\\n\\x41\\ud83d\\ude00 \\\n  b"\nlist:\n- one\n- two\n---\n',
+            b'---\n{"name": "a", "x": NaN}\n---\n',
             b"No block at all.md",
+            b"a name, longer than is looked at " * 40,
+            b"\xe7\x95\x8c" * 90,
         ),
         words=(
             b"---\n",
