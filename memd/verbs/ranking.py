@@ -41,37 +41,48 @@ class Ranked:
             else bm25.rank(tokens.query_terms(query), snapshots)
         )
         self.gone = 0
+        self.unseen = 0
         self.edited: set[LiveStore] = set()
 
     @property
     def total(self) -> int:
-        """How many notes scored, less those found gone so far."""
-        return self.ranking.total - self.gone
+        """How many notes scored, less those found gone so far, and those that could not be looked at."""
+        return self.ranking.total - self.gone - self.unseen
 
     def served(self, limit: int | None = None, offset: int = 0) -> Iterator[Found]:
-        """The hits, best first, each looked at on disk before it goes out."""
+        """The hits, best first, each looked at on disk before it goes out.
+
+        Errors: OSError when the disk does not say whether any of them is there: that is not as if there were none.
+        """
+        failure: OSError | None = None
+        seen = 0
         while limit is None or limit > 0:
             page = self.ranking.top(limit, offset)
             offset += len(page)
             for hit in page:
                 store = self.stores[hit.store]
-                entry = self._look(store, hit.name)
+                try:
+                    entry = self._look(store, hit.name)
+                except OSError as error:  # the one keeps no other from being found
+                    failure = error
+                    self.unseen += 1
+                    continue
                 if entry is None:
                     self.gone += 1
                     continue
+                seen += 1
                 yield Found(store, entry, hit.score)
                 limit = None if limit is None else limit - 1
             if limit is None or not page:
-                return
+                break
+        if failure is not None and not seen:
+            raise failure
 
     def _look(self, store: LiveStore, name: str) -> Entry | None:
         entry = store.entries.get(name)
         if entry is None:
             return None
-        try:
-            stamp = store.stamp(name)
-        except OSError:  # the one keeps no other from being found
-            return None
+        stamp = store.stamp(name)
         if stamp is None:
             return entry if store.view.suspended else None
         if stamp != entry.stamp:
@@ -93,7 +104,9 @@ async def search(call: Call, params: SearchParams) -> SearchReply:
     hits = [as_hit(store, entry) for store, entry, _ in found]
     if params.explain:
         hits = [await explained(hit, ranked.ranking, one) for hit, one in zip(hits, found, strict=True)]
-    return SearchReply(hits=tuple(hits), total=ranked.total, notice=notice(params, len(hits), ranked.total))
+    return SearchReply(
+        hits=tuple(hits), total=ranked.total, notice="\n".join(notices(params, len(hits), ranked)) or None
+    )
 
 
 async def explained(hit: Hit, ranking: Ranking, found: Found) -> Hit:
@@ -122,12 +135,15 @@ def as_hit(store: LiveStore, entry: Entry) -> Hit:
     return Hit(name=entry.name, description=hook, scope=store.scope, redacted=masked)
 
 
-def notice(params: SearchParams, count: int, total: int) -> str | None:
-    """How to get the rest of a cut list; None when nothing was cut."""
-    if params.offset + count >= total:
-        return None
-    words = quoted(params.query)
-    return f"[{count} of {total} notes · limit {params.limit} · memory.search({words}, limit={total}) for all]"
+def notices(params: SearchParams, count: int, ranked: Ranked) -> Iterator[str]:
+    """How to get the rest of a cut list, and what the disk kept from it."""
+    total = ranked.total
+    if params.offset + count < total:
+        words = quoted(params.query)
+        yield f"[{count} of {total} notes · limit {params.limit} · memory.search({words}, limit={total}) for all]"
+    if ranked.unseen:
+        notes = "1 note" if ranked.unseen == 1 else f"{ranked.unseen} notes"
+        yield f"[{notes} left out: the disk does not let them be looked at · memory.check for the reason]"
 
 
 def quoted(query: str) -> str:

@@ -14,10 +14,11 @@ import pytest
 from memd.errors import NotFound
 from memd.live import LiveStore
 from memd.note import Scope
+from memd.protocol import SearchParams
 from memd.store import Store
 from memd.verbs import lookup
 from memd.verbs.notes import near
-from memd.verbs.ranking import Ranked
+from memd.verbs.ranking import Ranked, notices
 from support.disks import FastDisk
 from support.stores import Clock, save
 
@@ -92,3 +93,21 @@ def test_a_store_that_the_disk_does_not_tell_of_is_not_one_that_is_not_there(
     run(tmp_path, test)
     assert not LiveStore(Scope.REPO, Store(tmp_path / "alpha.md" / "below")).is_there()
     assert not LiveStore(Scope.REPO, Store(tmp_path / "nothing")).is_there()
+
+
+def test_hits_that_cannot_be_looked_at_are_not_as_if_there_were_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(store: LiveStore) -> None:
+        break_looks_at(tmp_path / "alpha.md", monkeypatch)
+        with pytest.raises(OSError, match="Input/output error"):
+            next(Ranked([store], "alpha", "plain").served(1))
+        ranked = Ranked([store], "words", "plain")
+        shown = [hit.entry.name for hit in ranked.served(5)]
+        asked = SearchParams(cwd=str(tmp_path), query="words")
+        assert (shown, ranked.total) == (["beta"], 1)
+        assert list(notices(asked, 1, ranked)) == [
+            "[1 note left out: the disk does not let them be looked at · memory.check for the reason]"
+        ]
+
+    run(tmp_path, test)
