@@ -15,7 +15,7 @@ from typing import Final, Literal
 import msgspec
 
 from memd import note, tokens
-from memd.stems import stem
+from memd.stems import stem, stems
 from memd.tokens import Term
 
 NAME: Final = 2
@@ -73,7 +73,7 @@ class Words(msgspec.Struct, frozen=True):
         return chain(self.tokens[self.ends[1] :], self.humps[self.hump_ends[1] :])
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Asked(msgspec.Struct, frozen=True, gc=False):
     """One thing that a query asks of every note, found under `key` among the words, or the forms when it is one.
 
     `share` is how much it counts. A note that has it also gets the `above` of it: as much as these forms could give
@@ -110,6 +110,8 @@ def words(name: str, hook: str, body: str) -> Words:
 
 def humps(text: str) -> list[str]:
     """The camelCase words of a text, each as one key for its pieces."""
+    if text.islower():  # as queries are
+        return []
     return [_HUMP.join(piece.lower() for piece in _PIECES.findall(word)) for word in _CAMEL.findall(text)]
 
 
@@ -143,7 +145,9 @@ def query(text: str) -> Query:
     stripped = text.strip()
     slug = note.slug(stripped)
     asked = asked_of(text)
-    joined = (one.word for one in asked if one.kind == "word" and len(parts_of(one.word)) > 1)
+    joined = (
+        one.word for one in asked if one.kind == "word" and not one.word.isalnum() and len(parts_of(one.word)) > 1
+    )
     names = (stripped, slug, slug.replace("-", "_"), *joined)
     return Query(tuple(asked), tuple(dict.fromkeys(name for name in names if name)))
 
@@ -170,8 +174,9 @@ def asked_of(text: str) -> list[Asked]:
     for hump in humps(text):
         _add_parts(found, parts_of(hump))
     # Neighbours written as one word, `file name` as `filename`.
-    for one, other in pairwise(parts):
-        if (joined := one + other).isascii() and (key := stem(joined)) not in found:
+    neighbours = [(one, other) for one, other in pairwise(parts) if one.isascii() and other.isascii()]
+    for (one, other), key in zip(neighbours, stems([one + other for one, other in neighbours]), strict=True):
+        if key not in found:
             found[key] = Asked(f"{one} {other}", "joined", key, JOINED, is_form=True)
     if not text.isascii():
         for word in tuple(asked.values()):

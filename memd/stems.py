@@ -6,7 +6,7 @@ are first asked for. Of the languages that share the Latin letters English is ta
 are written in, and its rules leave other languages' words alone but for a few endings. Pure. SPEC section 6.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final
 
@@ -35,8 +35,21 @@ def stem(word: str) -> str:
     return _stemmer("english")(word) if word[0].isascii() and word.isalpha() else word
 
 
+def stems(words: Sequence[str]) -> list[str]:
+    """The stems of these words in their order; sooner than one by one."""
+    if not "".join(words).isascii():
+        return list(map(stem, words))
+    stem_words: Callable[[Sequence[str]], list[str]] = _snowball("english").stemWords
+    return [found if word.isalpha() else word for word, found in zip(words, stem_words(words), strict=True)]
+
+
 @cache
 def _stemmer(language: str) -> Callable[[str], str]:
-    # Its cache would keep 10,000 words for each language; whoever asks for a word often keeps what it got.
-    stem_word: Callable[[str], str] = Stemmer.Stemmer(language, 0).stemWord
+    stem_word: Callable[[str], str] = _snowball(language).stemWord
     return stem_word
+
+
+@cache
+def _snowball(language: str) -> Stemmer.Stemmer:
+    # Its cache would keep 10,000 words for each language; whoever asks for a word often keeps what it got.
+    return Stemmer.Stemmer(language, 0)

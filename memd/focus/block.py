@@ -13,13 +13,14 @@ from typing import Final, Literal, Protocol
 import msgspec
 
 from memd import bm25, forms, listing, secrets, tokens
-from memd.bm25 import Ranking, Snapshot
+from memd.bm25 import Ranking
 from memd.focus import evidence, text
 from memd.focus.gone import gone_paths
 from memd.focus.loading import NOTHING, Loaded
 from memd.focus.names import Names
 from memd.focus.text import Dialect, size
 from memd.note import NoteType, Scope
+from memd.snapshots import Snapshot
 
 BODIES: Final = 3
 BODY_BYTES: Final = 1_200

@@ -14,8 +14,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from memd import bm25, forms, tokens
-from memd.bm25 import Ranking, Snapshot
+from memd.bm25 import Ranking
 from memd.focus.words import pieces, stem, weight
+from memd.snapshots import Snapshot
 from memd.tokens import Term
 
 CANDIDATES: Final = 24

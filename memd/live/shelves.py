@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from memd.bm25 import Snapshot
 from memd.focus import Shelf, lines_of, load
 from memd.listing import Listing
 from memd.live.stores import LiveStore
+from memd.snapshots import Snapshot
 from memd.usage import Usage
 
 

@@ -19,10 +19,10 @@ from typing import Protocol, TypeVar
 import anyio
 import anyio.to_thread
 
-from memd.bm25 import Snapshot
 from memd.errors import MemdError, NotFound
 from memd.fs import Stamp
 from memd.note import Scope
+from memd.snapshots import Snapshot
 from memd.store import (
     JOURNAL,
     READER_WAIT_S,

@@ -10,7 +10,7 @@ from itertools import islice
 import anyio
 from msgspec import UNSET
 
-from memd import bm25, draft, note
+from memd import draft, note, snapshots
 from memd.alike import NEAR
 from memd.errors import MemdError, NotFound
 from memd.live import LiveStore
@@ -72,7 +72,7 @@ def near(stores: list[LiveStore], mine: LiveStore, entry: Entry) -> Iterator[str
     words = set(tokenize(entry.hook))
     least = max(1, math.ceil(NEAR * len(words)))
     for store in stores:
-        for name in bm25.holding(store.index, words, least):
+        for name in snapshots.holding(store.index, words, least):
             other = store.entries.get(name)
             if other is None or (store, name) == (mine, entry.name) or not may_share(words, other.hook, least):
                 continue

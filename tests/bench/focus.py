@@ -15,6 +15,7 @@ from memd import bm25, tokens
 from memd.focus import Shelf, lines_of, load, render
 from memd.listing import Listing
 from memd.note import Scope, parse
+from memd.snapshots import Snapshot
 from memd.store import Store
 
 from .house import fill, ground, plot, question
@@ -59,7 +60,7 @@ def _figures(notes: int, most: float, rounds: int) -> list[Row]:
 def _shelf(store: Store) -> Shelf:
     committed = store.open()
     entries = {change.name: change.entry for change in committed.changes if change.entry is not None}
-    index = bm25.Snapshot.EMPTY.replace(
+    index = Snapshot.EMPTY.replace(
         {change.name: change.words for change in committed.changes if change.words is not None}
     )
     lines = lines_of(committed.view.listing or Listing(), entries)

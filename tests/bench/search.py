@@ -19,8 +19,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from memd import forms
-from memd.bm25 import Scored, Snapshot, rank, rich
+from memd.bm25 import Scored, rank, rich
 from memd.forms import Words
+from memd.snapshots import Snapshot
 from memd.tokens import query_terms, tokenize
 
 Row = dict[str, object]

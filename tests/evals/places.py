@@ -7,12 +7,12 @@ from typing import NamedTuple
 import msgspec
 
 from memd import forms, note
-from memd.bm25 import Snapshot
 from memd.focus import Block, Shelf, lines_of, load, render
 from memd.focus.evidence import RULE, Rule
 from memd.forms import Words
 from memd.listing import Listing
 from memd.note import NoteType, Scope
+from memd.snapshots import Snapshot
 
 HERE = Path(__file__).parent
 GIVEN = HERE / "focus"

@@ -26,8 +26,9 @@ from unittest.mock import patch
 
 import msgspec
 
-from memd import bm25, forms, note, tokens
-from memd.bm25 import Ranking, Snapshot
+from memd import bm25, forms, note, segments, tokens
+from memd.bm25 import Ranking
+from memd.snapshots import Snapshot
 
 from .others import Search, others
 
@@ -206,7 +207,7 @@ def _functions_of(source: str) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def changed(**values: object) -> Iterator[None]:
-    """Constants of `forms` and `bm25` with other values; a function's name stands for the function."""
+    """Constants of `forms`, `segments` and `bm25` with other values; a function's name stands for the function."""
     patches = [patch.object(room, name, value) for name, value in values.items() for room in _rooms(name)]
     forms.forms.cache_clear()
     try:
@@ -220,11 +221,11 @@ def changed(**values: object) -> Iterator[None]:
 
 
 def _rooms(name: str) -> list[object]:
-    return [room for room in (forms, bm25) if hasattr(room, name)]
+    return [room for room in (forms, segments, bm25) if hasattr(room, name)]
 
 
 PARTS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
-    "stems": lambda: changed(stem=lambda word: word),
+    "stems": lambda: changed(stem=lambda word: word, stems=list),
     "parts": lambda: changed(parts_of=lambda key: [key], humps=lambda _text: []),
     "camelCase": lambda: changed(humps=lambda _text: []),
     "the very word": lambda: changed(WORD=1e-9),

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memd.bm25 import Scored, Snapshot, holding, rank
+from memd.bm25 import Scored, rank
 from memd.forms import Words
+from memd.snapshots import Snapshot, holding
 from memd.tokens import query_terms, tokenize
 
 TEXTS = [

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from memd import bm25, forms, postings
 from memd.forms import Asked, Words
 from memd.postings import EMPTY, Packed, Shelf
+from memd.snapshots import Snapshot
 from memd.tokens import query_terms, tokenize
 
 WORDS = st.sampled_from(
@@ -56,7 +57,7 @@ def test_scores_are_those_of_the_notes(
 ) -> None:
     gone = {at: {place for place in struck if place < len(group)} for at, group in enumerate(groups)}
     snapshots = [
-        bm25.Snapshot.EMPTY.replace(
+        Snapshot.EMPTY.replace(
             {f"{place:03}": words(text) for place, text in enumerate(group) if place not in gone[at]}
         )
         for at, group in enumerate(groups)

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd import forms
-from memd.bm25 import FEW, K1, RARE, B, Scored, Snapshot, explain, rich
+from memd.bm25 import FEW, K1, RARE, B, Scored, explain, rich
 from memd.forms import HOOK, NAME, WORD, Asked, Words
+from memd.snapshots import Snapshot
 from memd.tokens import spread_keys, tokenize
 
 TEXTS = [

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from memd import forms, listing
-from memd.bm25 import Snapshot
 from memd.focus import Block, Dialect, Reader, Shelf, lines_of, load, render
 from memd.listing import Listing
 from memd.note import NoteType, Scope, slug
+from memd.snapshots import Snapshot
 
 
 class Sheet(msgspec.Struct, frozen=True):

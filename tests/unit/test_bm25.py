@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from memd.bm25 import Ranking, Snapshot, rank
+from memd.bm25 import Ranking, rank
 from memd.forms import Words
+from memd.snapshots import Snapshot
 from memd.tokens import query_terms, tokenize
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "bm25.json").read_text("utf-8"))

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from memd import bm25, forms
-from memd.bm25 import Ranking, Snapshot, explain
+from memd.bm25 import Ranking, explain
+from memd.snapshots import Snapshot
 from memd.tokens import query_terms
 
 Note = tuple[str, str, str]  # name, hook, body

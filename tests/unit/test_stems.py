@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from memd.stems import stem
+from memd.stems import stem, stems
 
 ALIKE = [
     ("retry", "retries", "retried", "retrying"),
@@ -31,3 +31,8 @@ def test_forms_of_different_words_do_not() -> None:
 @pytest.mark.parametrize("word", ITSELF)
 def test_what_is_no_word_of_a_known_script_is_its_own_stem(word: str) -> None:
     assert stem(word) == word
+
+
+@pytest.mark.parametrize("words", [*ALIKE, ("retries", "2ndtries", "indexed"), ("retries", "заметками", "数据"), ()])
+def test_many_at_once_have_the_stems_they_have_alone(words: tuple[str, ...]) -> None:
+    assert stems(words) == [stem(word) for word in words]

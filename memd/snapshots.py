@@ -1,0 +1,90 @@
+"""A store's index at one moment. Law: one set of notes gives one answer, however it came about, and for ever.
+
+A `Snapshot` is a few segments, each at least eight times as long as the next, and a short tail of notes not yet in
+one. A change makes a new snapshot that shares every segment it can: new notes go to the tail, replaced ones are
+struck out in a copied mask, a full tail becomes a segment, and neighbours of like size are merged. So a save costs
+the note, not the store. Pure. SPEC section 6.
+"""
+
+from collections.abc import Collection, Mapping, Sequence, Set
+from itertools import chain
+from typing import ClassVar
+
+import msgspec
+
+from memd import segments
+from memd.forms import Words
+from memd.segments import Part, Recent, Size
+
+_TAIL = 32  # notes; more of them and looking through the tail costs a query more than a segment would
+_RATIO = 8  # a segment is at least this many times as long as the one after it
+
+
+class Snapshot(msgspec.Struct, frozen=True, eq=False):
+    """One store's index at one moment; it never changes, so a search needs no lock. Begin with `EMPTY`."""
+
+    EMPTY: ClassVar["Snapshot"]
+
+    parts: tuple[Part, ...] = ()
+    tail: Mapping[str, Recent] = msgspec.field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum([part.notes for part in self.parts]) + len(self.tail)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its notes, sorted; made at each call."""
+        return sorted(chain(self.tail, *(segments.living_names(part) for part in self.parts)))
+
+    @property
+    def size(self) -> Size:
+        """How long its notes are together, repeats counted."""
+        sizes = [part.size for part in self.parts] + [recent.size for recent in self.tail.values()]
+        return Size(sum([size.words for size in sizes]), sum([size.forms for size in sizes]))
+
+    @property
+    def tokens(self) -> int:
+        """How many words its notes hold, repeats counted."""
+        return self.size.words
+
+    def replace(self, put: Mapping[str, Words], drop: Collection[str] = ()) -> "Snapshot":
+        """A snapshot in which the notes of `put` (name -> words) are new or changed, those of `drop` gone.
+
+        A name that is in both is put; one to drop that is not there is passed over.
+        """
+        gone = {*put, *drop}
+        parts = [segments.without(part, gone) for part in self.parts]
+        tail = {name: recent for name, recent in self.tail.items() if name not in gone}
+        fresh = ((name, segments.doc(words)) for name, words in put.items())
+        if len(tail) + len(put) <= _TAIL:
+            tail.update((name, segments.recent(doc)) for name, doc in fresh)
+        else:
+            known = ((name, recent.doc) for name, recent in tail.items())
+            parts.append(segments.whole(segments.build(chain(known, fresh))))
+            tail = {}
+        return Snapshot(tuple(_settled(parts)), tail)
+
+
+Snapshot.EMPTY = Snapshot()
+
+
+def holding(snapshot: Snapshot, keys: Set[str], least: int) -> list[str]:
+    """The living notes, by name, that hold at least `least` of these keys: what nearly repeats a text is one."""
+    found = [name for name, recent in snapshot.tail.items() if len(recent.doc.counts.keys() & keys) >= least]
+    return sorted(chain(found, *(segments.holding(part, keys, least) for part in snapshot.parts)))
+
+
+def _settled(parts: Sequence[Part]) -> Sequence[Part]:
+    """The same notes, with every part merged that became too short for the one after it, or is half dead."""
+    first = len(parts)
+    after = 0
+    for at in reversed(range(len(parts))):
+        part = parts[at]
+        if part.notes < after * _RATIO or part.notes * 2 < len(part.segment.names):
+            first = at
+        after += part.notes
+    if first == len(parts):
+        return parts
+    is_any = any(part.notes for part in parts[first:])
+    merged = [segments.whole(segments.merge(parts[first:]))] if is_any else []
+    return [*parts[:first], *merged]
