@@ -76,6 +76,7 @@ class State:
         self.unmended: set[str] = set()
         self.suspended = False
         self.is_marked = False
+        self.is_removing = False
         self.scanned_ns = 0
         self.listing = Cached(disk, directory / LISTING, Listing.decode, Listing)
         self.usage = Cached(disk, directory / USAGE, Usage.decode, Usage.empty)

@@ -17,7 +17,7 @@ from memd.errors import Busy, MemdError, NotFound, Storage
 from memd.fs import Disk, LockTimeoutError, NotRegularError
 from memd.journal import FORGET, HEAD_OPS, Record, content_hash
 from memd.settle import SETTLE
-from memd.store import checking, rebuilding, reconciling, rows, sourcing, sweep, write
+from memd.store import checking, rebuilding, reconciling, removing, rows, sourcing, sweep, write
 from memd.store.cached import unreadable
 from memd.store.model import (
     Change,
@@ -129,11 +129,14 @@ class Store:
         """Read everything, sweep and reconcile, under the lock; what was taken in."""
         begun = self._removing
         self._read()
+        begun = begun | removing.begun(self.state)
         self._claim()
         if sweep.is_rebuild_cut_short(self.state):
             self._carry(rebuilding.compare)
         sweep.sweep(self.state)
-        return self._carry(lambda plan: reconciling.reconcile(plan, Reconcile(), self.settle_s, begun))
+        taken = self._carry(lambda plan: reconciling.reconcile(plan, Reconcile(), self.settle_s, begun))
+        removing.end(self.state)
+        return taken
 
     def _read(self) -> None:
         """Read everything as it stands; what went since the last time is a change too."""

@@ -14,7 +14,7 @@ import msgspec
 
 from memd import journal
 from memd.fs import Disk, Replacing, Staged, Staging
-from memd.store import rows
+from memd.store import removing, rows
 from memd.store.model import Change
 from memd.store.plan import Plan
 from memd.store.state import NEVER, SUSPENDED, USAGE, State
@@ -51,6 +51,7 @@ def carry_out(plan: Plan) -> list[Change]:
     with disk.staging() as staging:
         written = Written.of(plan, staging)
         staging.sync()
+    removing.begin(plan)
     with disk.replacing() as replacing:
         put_in_place(plan, written, replacing)
         remove_objects(plan)
@@ -62,6 +63,7 @@ def carry_out(plan: Plan) -> list[Change]:
         if plan.records:
             lines = [journal.encode(record) for record in plan.records]
             state.appended(disk.append(state.journal, b"".join(lines)), plan.records, lines)
+            removing.end(state)
         take_over(plan, changes)
     return changes
 
@@ -197,6 +199,7 @@ def withdraw(plan: Plan, written: Written) -> None:
     for version in written.objects:
         if not state.heads.held(version):
             state.disk.remove(state.object_path(version))
+    removing.end(state)
 
 
 def remove_objects(plan: Plan) -> None:

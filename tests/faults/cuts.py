@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,7 +22,7 @@ from .sweep_judge import NEXT, BadError, Left, judge, judge_notes, judge_recorde
 from .sweep_runs import Aim, Bench, attempt, die, report
 from .sweep_tasks import carried_out
 from .sweep_trap import Answer
-from .sweep_verbs import TOGETHER, standing, verbs
+from .sweep_verbs import standing, verbs
 from .sweep_world import World, a_world
 
 BUDGET: Final = 512
@@ -63,10 +64,10 @@ class Recorded(NamedTuple):
     steps: list[Step]
     answers: list[bytes]
 
-    def told(self, count: int) -> frozenset[tuple[str, str]]:
-        """Which of the notes that several clients save were acknowledged by so many lines."""
+    def told(self, count: int, clients: Iterable[str]) -> frozenset[tuple[str, str]]:
+        """Which of the notes of several clients were acknowledged by so many lines."""
         lines = b"".join(self.answers[:count])
-        return frozenset(("repo", name) for name in TOGETHER if b'"name":"%s"' % name.encode() in lines)
+        return frozenset(("repo", name) for name in clients if b'"name":"%s"' % name.encode() in lines)
 
 
 def record(bench: Bench) -> Recorded:
@@ -143,7 +144,7 @@ def cut_all(bench: Bench, task: Task, *, stop_at_first: bool = False) -> Result:
     bad: list[str] = []
     count = 0
     for state in states(task.model, recorded.steps, recorded.tree, task.budget, at=task.at):
-        done, told = state.told == len(recorded.answers), recorded.told(state.told)
+        done, told = state.told == len(recorded.answers), recorded.told(state.told, bench.verb.clients)
         key = (done, told, hash(tuple(sorted(state.tree.items()))))
         if key in seen:
             continue

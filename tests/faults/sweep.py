@@ -99,15 +99,25 @@ def kills(tally: Tally) -> None:
             left = bench.left()
             bench.judge_after(outcome, left, bench.recover())
         if aim.fired and aim.fired[0].kind == "write":
-            half = Aim(number, lambda op: Die(half=True) if op.kind == "write" else 0)
-            with tally.case(f"{at}h"):
-                outcome = bench.broken(half)
-                if not half.fired:
-                    tally.missed += 1
-                    continue
+            half_of(tally, number)
+
+
+def half_of(tally: Tally, number: int) -> None:
+    """The daemon dies in the middle of the call of that number, where that is a write: threads take turns, so that it
+    may be another one at the next try.
+    """
+    at = f"{number}h"
+    for _ in range(TRIES):
+        half = Aim(number, lambda op: Die(half=True) if op.kind == "write" else 0)
+        with tally.case(at):
+            outcome = tally.bench.broken(half)
+            if half.fired:
                 tally.add(*numbered(half.fired[0]), "half")
-                left = bench.left()
-                bench.judge_after(outcome, left, bench.recover())
+                left = tally.bench.left()
+                tally.bench.judge_after(outcome, left, tally.bench.recover())
+        if half.fired:
+            return
+    tally.missed += 1
 
 
 def recoveries(tally: Tally) -> None:

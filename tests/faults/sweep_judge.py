@@ -137,8 +137,8 @@ def judge_notes(notes: Notes, case: Case, *, done: bool) -> None:
 
 
 def judge_told(told: Iterable[tuple[str, str]], notes: Notes, case: Case) -> None:
-    """What some of several clients were told to be saved stands, whatever became of the others."""
-    lost = sorted(name for name in told if notes.get(name) != case.after[name])
+    """What some of several clients were told to be saved stands, or forgotten is gone, whatever became of others."""
+    lost = sorted(name for name in told if notes.get(name) != case.after.get(name))
     if lost:
         raise BadError("lost", f"{lost} of several clients")
 

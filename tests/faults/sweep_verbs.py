@@ -4,7 +4,7 @@ A verb prepares a home through a daemon, and by hand; then it acts, once. Every 
 a copy of it is found wherever it is.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,8 @@ from .sweep_world import World
 
 TOGETHER: Final = ("one", "two", "three", "four")
 """What several clients save at once."""
+SMALL: Final = ("alpha", "beta", "gamma")
+"""What a small home has in the repository's store."""
 Notes = dict[tuple[str, str], bytes]
 """The bytes of every note file, by scope and name."""
 
@@ -30,7 +32,8 @@ class Verb:
 
     `prepare` and `by_hand` make the home, `act` is the one call that breaks, `expect` judges the notes before and
     after it was left in peace. `gone` are words that are nowhere once it is done. `again`: twice done is once done,
-    and is done again after a crash. `keeps_objects`: no object may go, whatever happens.
+    and is done again after a crash. `keeps_objects`: no object may go, whatever happens. `clients`: what each
+    of several clients is told of.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Verb:
     gone: tuple[str, ...] = ()
     again: bool = False
     keeps_objects: bool = False
+    clients: tuple[str, ...] = ()
 
 
 class Hand:
@@ -169,23 +173,33 @@ def read(hand: Hand) -> dict[str, Any]:
     return reply
 
 
-def save_together(hand: Hand) -> dict[str, Any]:
-    """A save by each of several clients at once: they share commits. Errors: the first that one of them was told."""
+def together(hand: Hand, names: Sequence[str], do: Callable[[Hand, str], object]) -> dict[str, Any]:
+    """The same by a client for each name, at once: they share commits. Errors: the first that one of them met."""
 
-    def save(name: str) -> BaseException | None:
+    def one(name: str) -> BaseException | None:
         try:
             with hand.world.connect() as connection:
-                Hand(hand.world, connection).save(name)
+                do(Hand(hand.world, connection), name)
         except memd_client.MemdError as error:
             return error
         hand.world.told.add(("repo", name))
         return None
 
-    with ThreadPoolExecutor(len(TOGETHER)) as clients:
-        refused = [error for error in clients.map(save, TOGETHER) if error is not None]
+    with ThreadPoolExecutor(len(names)) as clients:
+        refused = [error for error in clients.map(one, names) if error is not None]
     if refused:
         raise refused[0]
     return {}
+
+
+def save_together(hand: Hand) -> dict[str, Any]:
+    """A save by each of several clients."""
+    return together(hand, TOGETHER, lambda each, name: each.save(name))
+
+
+def forget_together(hand: Hand) -> dict[str, Any]:
+    """A forget by each of several clients, of all that there is here: what a crash leaves is more than half gone."""
+    return together(hand, SMALL, lambda each, name: each.call("memory.forget", name=name))
 
 
 def verbs(count: int) -> list[Verb]:
@@ -247,7 +261,12 @@ def verbs(count: int) -> list[Verb]:
                 after.keys() - before.keys() == {("repo", name) for name in TOGETHER}
                 and all(holds(after, "repo", name, 1) for name in TOGETHER)
             ),
-            again=True,
+            again=True, clients=TOGETHER,
+        ),
+        Verb(
+            "forgets", small, forget_together,
+            lambda before, after: before.keys() - after.keys() == {("repo", name) for name in SMALL},
+            gone=tuple(word(name, 1) for name in SMALL), clients=SMALL,
         ),
         Verb(
             "on-broken", small, lambda hand: hand.save("new"),

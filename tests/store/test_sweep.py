@@ -136,6 +136,11 @@ CASES = {
         {"alpha": {HAND}},
         gone={"alpha": (b"second words", b"A hand")},
     ),
+    "forget all": Case(
+        dict.fromkeys(BEFORE),
+        tuple(map(forget, BEFORE)),
+        gone={"alpha": (b"first words", b"second words"), "beta": (b"words of beta",), "gamma": (b"words of gamma",)},
+    ),
     "counted read": Case({**BEFORE}, (Count("beta", "sha256:" + "1" * 64, ME),)),
     "reconcile": Case(
         {**BEFORE, "alpha": HAND, "beta": None, "delta": b"# delta, new\n"},
@@ -336,7 +341,9 @@ def test_a_rebuild_that_is_cut_short_loses_no_note(
         check_invariants(run.directory)
 
 
-@pytest.mark.parametrize("name", ["update over an unseen edit", "forget two versions", "batch", "rebuild", "open"])
+@pytest.mark.parametrize(
+    "name", ["update over an unseen edit", "forget two versions", "forget all", "batch", "rebuild", "open"]
+)
 def test_dies_again_while_it_recovers(name: str, template: Path, room: Path) -> None:
     case = CASES[name]
     seen: set[object] = set()
