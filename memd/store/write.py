@@ -6,7 +6,6 @@ opening heals: a file that differs from its head, or a live head with neither fi
 """
 
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -70,19 +69,29 @@ def carry_out(plan: Plan) -> list[Change]:
 
 def mark_suspended(plan: Plan) -> None:
     """Leave a mark in a suspended store, and take it away when it is none: a daemon that starts while half of the
-    notes are back has to know that the others are waited for. On a disk that takes no mark there is none.
+    notes are back has to know that the others are waited for. On a disk that takes no mark there is none; one whose
+    sync fails has not told what may be believed, as any other file (SPEC 4). Errors: OSError.
     """
     state, disk = plan.state, plan.state.disk
     if plan.suspended == state.is_marked:
         return
     mark = state.directory / SUSPENDED
-    with suppress(OSError):
-        if plan.suspended:
-            disk.append(mark, b"")
-        else:
+    if plan.suspended:
+        state.suspended = True  # whatever becomes of the mark
+        with disk.staging() as staging:
+            try:
+                staged = staging.add(state.directory, b"")
+            except OSError:
+                return
+            staging.sync()
+        disk.replace(staged.path, mark)
+    else:
+        try:
             disk.remove(mark)
-        disk.sync_dir(state.directory)
-        state.is_marked = plan.suspended
+        except OSError:
+            return
+    disk.sync_dir(state.directory)
+    state.is_marked = plan.suspended
 
 
 def make_room(plan: Plan) -> None:

@@ -96,9 +96,13 @@ def as_finding(store: LiveStore, finding: Finding) -> protocol.Finding:
 
 
 async def rebuild(call: Call, params: RebuildParams) -> RebuildReply:
-    """`memory.rebuild`, both stores. A person's verb. `ok` is false on a missing object or a broken chain."""
+    """`memory.rebuild`, both stores. A person's verb. `ok` is false on a missing object or a broken chain.
+
+    No store is opened for it first: what opening writes and a disk refuses would not refuse the rebuild.
+    """
     call.person_only(params)
-    repo, everywhere = [await rebuild_store(call, store, params) for store in await call.stores(params)]
+    stores = await call.stores(params) if params.dry_run else call.place(params).stores()
+    repo, everywhere = [await rebuild_store(call, store, params) for store in stores]
     ok = not any(store.missing or store.broken_line for store in (repo, everywhere))
     return RebuildReply(ok=ok, repo=repo, global_=everywhere)
 

@@ -88,10 +88,15 @@ def without_next(bench: Bench) -> dict[tuple[str, str], bytes]:
 
 
 def go_on(bench: Bench, daemon: Daemon) -> None:
-    """The next save works on the mended disk, and so does the verb where it may be done again."""
+    """The next save works on the mended disk, and so does the verb where it may be done again.
+
+    A store that lost its notes is suspended until they are rebuilt, and no save before that is taken (SPEC 5).
+    """
 
     def script(connection: object) -> None:
         hand = Hand(bench.world, connection)  # type: ignore[arg-type]
+        if bench.verb.mends:
+            bench.verb.act(hand)
         hand.save(NEXT)
         if bench.verb.again:
             bench.verb.act(hand)

@@ -33,7 +33,7 @@ class Verb:
     `prepare` and `by_hand` make the home, `act` is the one call that breaks, `expect` judges the notes before and
     after it was left in peace. `gone` are words that are nowhere once it is done. `again`: twice done is once done,
     and is done again after a crash. `keeps_objects`: no object may go, whatever happens. `clients`: what each
-    of several clients is told of.
+    of several clients is told of. `mends`: without it no save is taken.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Verb:
     again: bool = False
     keeps_objects: bool = False
     clients: tuple[str, ...] = ()
+    mends: bool = False
 
 
 class Hand:
@@ -239,7 +240,7 @@ def verbs(count: int) -> list[Verb]:
         Verb(
             "rebuild", partial(many, count), lambda hand: hand.call("memory.rebuild"),
             lambda before, after: len(after) == len(before) + count and holds(after, "repo", "note-0", 1),
-            by_hand=lost, again=True,
+            by_hand=lost, again=True, mends=True,
         ),
         Verb(
             "restore", small, restore_first,

@@ -184,6 +184,54 @@ def test_two_of_six_are_no_guards_business(kept: Kept) -> None:
     assert reconciled(kept) == Reconciled(forgotten=("a", "b"))
 
 
+@pytest.mark.parametrize("lasting", [False, True])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_mark_of_a_suspended_store_that_is_not_synced_is_refused_and_made_anew(
+    kept: Kept, number: int, lasting: bool
+) -> None:
+    text = kept.file("a").read_bytes()
+    for name in "abc":
+        kept.file(name).unlink()
+    disk = FailingDisk(errno.EIO, lasting=lasting, calls={"fsync"})
+    kept.use(disk)
+    disk.arm(number)
+    [failed] = kept.commit(Reconcile())
+    assert isinstance(failed, Storage)
+    assert kept.store.read_now("a") is not None, "its notes are served from their objects all the same"
+    disk.heal()
+    assert reconciled(kept).suspended
+    assert (kept.directory / ".suspended").exists()
+    kept.file("a").write_bytes(text)
+    assert opened(kept.directory).ops("b") == ["save"], "half of them back: the rest is waited for"
+
+
+def test_a_mark_that_cannot_be_taken_away_for_good_is_refused(kept: Kept) -> None:
+    texts = {name: kept.file(name).read_bytes() for name in "abc"}
+    for name in "abc":
+        kept.file(name).unlink()
+    assert reconciled(kept).suspended
+    for name, text in texts.items():
+        kept.file(name).write_bytes(text)
+    disk = FailingDisk(errno.EIO, calls={"fsync"})
+    kept.use(disk)
+    disk.arm(1)
+    [failed] = kept.commit(Reconcile())
+    assert isinstance(failed, Storage)
+    kept.saved("new", "New.")
+    check_invariants(kept.directory)
+
+
+def test_a_full_disk_that_takes_no_mark_is_no_reason_to_serve_less(kept: Kept) -> None:
+    for name in "abc":
+        kept.file(name).unlink()
+    disk = FailingDisk(errno.ENOSPC, lasting=True, calls={"open"})
+    kept.use(disk)
+    disk.arm(1)
+    assert reconciled(kept).suspended
+    assert set(kept.entries) == set("abcdef")
+    assert not (kept.directory / ".suspended").exists()
+
+
 def test_what_a_hand_writes_in_a_suspended_store_is_taken_in(kept: Kept) -> None:
     for name in "abc":
         kept.file(name).unlink()
