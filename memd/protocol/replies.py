@@ -275,12 +275,16 @@ class StoreListReply(Reply, kw_only=True, frozen=True):
 
 
 class StoreAdoptReply(Reply, kw_only=True, frozen=True):
-    """`store.adopt`: the names under which the notes arrived, and those that were here already, byte for byte."""
+    """`store.adopt`: the names under which the notes arrived, and those that were here already, byte for byte.
+
+    `origin_exists`: the repository they were taken from is still there; None when nobody has claimed their store.
+    """
 
     adopted: tuple[str, ...]
     renamed: dict[str, str]
     identical: tuple[str, ...]
     left: int
+    origin_exists: bool | None
 
 
 class DiscoverReply(Reply, kw_only=True, frozen=True):

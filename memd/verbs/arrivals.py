@@ -111,6 +111,8 @@ async def adopt_from(call: Call, params: StoreAdoptParams) -> StoreAdoptReply:
         raise NotFound("no store of this home has that key; store.list tells them")
     if source is target:
         raise Refused("key", "key: that is this repository's own store", bound="another store", got=params.key)
+    origin = source.store.origin
+    origin_exists = None if origin is None else await anyio.to_thread.run_sync(origin.exists)
     await source.ready()
     notes = sorted(source.entries.values(), key=lambda entry: entry.name)
     done = Adopted({}, {}, {}, {})
@@ -133,4 +135,5 @@ async def adopt_from(call: Call, params: StoreAdoptParams) -> StoreAdoptReply:
         renamed={name: here for name, here in done.adopted.items() if name != here},
         identical=tuple(done.identical.values()),
         left=left,
+        origin_exists=origin_exists,
     )

@@ -347,6 +347,7 @@ def test_a_moved_repository_gets_its_notes_back(daemon: Daemon) -> None:
     assert len(daemon.names(cwd=moved)) == 2
     reply = daemon.call("store.adopt", cwd=moved, key=orphan["key"])
     assert looked["adopted"] == reply["adopted"] == ["clash-2", "kept"]
+    assert (looked["origin_exists"], reply["origin_exists"]) == (False, False)
     assert (reply["renamed"], reply["identical"], reply["left"]) == ({"clash": "clash-2"}, ["same"], 0)
     assert daemon.call("memory.read", cwd=moved, name="clash-2")["text"] == "from the old place"
     assert [path.name for path in old.glob("*.md") if path.name != "MEMORY.md"] == []
@@ -356,6 +357,16 @@ def test_a_moved_repository_gets_its_notes_back(daemon: Daemon) -> None:
     daemon.call("memory.forget", cwd=moved, name="kept")
     assert copies(daemon, "words of kept") == []
     assert daemon.call("memory.verify", cwd=moved)["ok"]
+
+
+def test_a_repository_that_is_still_there_is_told_of(daemon: Daemon) -> None:
+    daemon.save("kept")
+    other = daemon.root / "other"
+    (other / ".git").mkdir(parents=True)
+    for dry_run in (True, False):
+        assert daemon.call("store.adopt", cwd=other, key=daemon.store.parent.name, dry_run=dry_run)["origin_exists"]
+    assert daemon.names() == []
+    assert daemon.names(cwd=other) == ["kept"]
 
 
 def test_two_stores_that_adopt_each_other_at_once_lose_nothing(daemon: Daemon) -> None:

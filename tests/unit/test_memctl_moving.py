@@ -392,6 +392,15 @@ CASES: dict[str, tuple[list[str], Any, Any, str, str]] = {
 }
 
 
+def test_an_adoption_from_a_repository_that_is_still_there_says_so_before(env: dict[str, str]) -> None:
+    table = {"store.adopt": {**ADOPTED, "origin_exists": True}}
+    said = "warning: the repository of that store is still there; its notes are taken away from it\n"
+    ran, _ = against(env, table, "adopt", KEY, "--dry-run")
+    assert ran.err == f"2 to adopt · 1 identical · 0 to leave behind; nothing was done\n{said}"
+    ran, _ = answered(env, table, "adopt", KEY, typed="n\n")
+    assert f"{said}Adopt them? [y/N] " in settled(ran.err)
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("answer", ["y\n", "Yes\n"])
 def test_a_yes_does_what_was_shown(env: dict[str, str], daemon: FakeDaemon, name: str, answer: str) -> None:

@@ -202,7 +202,7 @@ FIELDS: dict[type[Reply], tuple[str, str]] = {
     protocol.ImportReply: ("imported updated skipped total", "next"),
     protocol.StoreRow: ("key scope notes origin_exists current", ""),
     protocol.StoreListReply: ("stores", ""),
-    protocol.StoreAdoptReply: ("adopted renamed identical left", ""),
+    protocol.StoreAdoptReply: ("adopted renamed identical left origin_exists", ""),
     protocol.DiscoverReply: ("openrpc info methods components", ""),
     protocol.SubscribeReply: ("subscribed", ""),
     protocol.Telemetry: ("", "scope slug droppedCount"),

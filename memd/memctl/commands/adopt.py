@@ -1,8 +1,9 @@
 """Bring the notes of another store into this repository's: those of a repository that was moved or renamed.
 
 KEY is the store's, as `memctl stores` prints it. A note whose name is taken here comes as `NAME-2`. When
-all are safe here the other store gives them up, with their earlier versions. On a terminal it shows what
-it would do and asks; --yes answers. Exits 1 when notes were left behind.
+all are safe here the other store gives them up, with their earlier versions; where its repository is still
+there, that is said. On a terminal it shows what it would do and asks; --yes answers. Exits 1 when notes were
+left behind.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
     elif options.dry_run:
         ctl.out.table(_plan(reply))
         ctl.tell(f"{_planned(reply)}; nothing was done")
+        _warn(ctl, reply)
     else:
         ctl.out.line(f"repo: {_counted(reply, 'adopted', 'left behind')}")
         ctl.out.table(["adopted", (here, BOLD), f"was {there}"] for there, here in reply["renamed"].items())
@@ -58,6 +60,7 @@ def _agreed(ctl: Ctl, key: str) -> bool:
     ctl.tell(f"from the store {key}, which gives them up, into the repo store of {ctl.cwd()}:")
     ctl.tell(_planned(reply))
     preview.show(ctl, _plan(reply))
+    _warn(ctl, reply)
     if ctl.confirm("Adopt them?"):
         return True
     ctl.tell("nothing was adopted")
@@ -71,6 +74,12 @@ def _adopted(ctl: Ctl, key: str, *, dry_run: bool) -> dict[str, Any]:
     except NotFound as error:
         error.add_note("try: memctl stores")
         raise
+
+
+def _warn(ctl: Ctl, reply: dict[str, Any]) -> None:
+    """Say that the notes are somebody else's still: those of a repository that was neither moved nor renamed."""
+    if reply.get("origin_exists"):
+        ctl.warn("the repository of that store is still there; its notes are taken away from it")
 
 
 def _planned(reply: dict[str, Any]) -> str:
