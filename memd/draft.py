@@ -110,10 +110,11 @@ def draft(markdown: str, fields: Mapping[str, object]) -> Draft:
     return Draft(given, name, description, kind, scope, reading.body, extra, tuple(warnings), masked)
 
 
-def compose(draft: Draft, name: str, old: bytes | None) -> tuple[Note, bytes]:
+def compose(draft: Draft, name: str, old: bytes | None, old_extra: tuple[str, ...] = ()) -> tuple[Note, bytes]:
     """The note a draft becomes under the file stem `name`, and its canonical bytes. SPEC 2 and 3.
 
-    `old` is the text it replaces, whose unknown keys stay unless the draft gives them. Raises `Refused`
+    `old` is the text it replaces, whose unknown keys stay unless the draft gives them; where these are known already,
+    as `old_extra`, and the draft holds no mask, they do instead of it. Raises `Refused`
     (text) when the draft holds the mask of a run that `old` holds, or the file would pass 1 MiB.
     """
     extra = draft.extra
@@ -126,7 +127,9 @@ def compose(draft: Draft, name: str, old: bytes | None) -> tuple[Note, bytes]:
                 bound=f"no {secrets.MASK}",
                 got=secrets.MASK,
             )
-        extra = _merged(extra, parse(name, old).extra)
+        old_extra = parse(name, old).extra
+    if old_extra:
+        extra = _merged(extra, old_extra)
     made = render(name, draft.description, draft.type, extra, draft.body)
     if len(made) > MAX_FILE:
         raise Refused(
@@ -170,7 +173,8 @@ def _overlay(fields: Mapping[str, object]) -> dict[str, str]:
 
 
 def _check_characters(markdown: str, overlay: Mapping[str, str]) -> None:
-    if any(_SURROGATE.search(text) for text in (markdown, *overlay.values())):
+    texts = (markdown, *overlay.values())
+    if any(not text.isascii() and _SURROGATE.search(text) for text in texts):
         raise Refused(
             "text",
             "the text holds half of a surrogate pair, which no file can hold; send whole characters",

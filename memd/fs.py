@@ -63,8 +63,12 @@ class Stamp(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
     def is_old(self, looked_ns: int) -> bool:
-        """Whether a file looked at then was left alone long enough for its stamp to tell of the next change."""
-        return self.ctime_ns < looked_ns - YOUNG_NS
+        """Whether the stamp of a file that was looked at then tells of the next write to it.
+
+        So it does where the file was left alone long enough before; and where it got its name, or what else changes
+        `ctime_ns` alone, a tick of the clock after it was last written: whoever writes later writes after that tick.
+        """
+        return self.ctime_ns < looked_ns - YOUNG_NS or self.mtime_ns < self.ctime_ns
 
     def is_file_of(self, other: "Stamp") -> bool:
         """Whether both are of one file that nobody wrote to in between; a rename changes `ctime_ns` alone."""
@@ -372,7 +376,8 @@ class Replacing:
 
     def put(self, staged: Path, path: Path, found: Stamp | None) -> bool:
         """Rename a file over the one that was `found`, None for none: see `Disk.put`."""
-        self._hold(path)
+        if found is not None and found.size <= self.SIZE_MAX:
+            self._hold(path)
         return self.disk.put(staged, path, found)
 
     def _hold(self, path: Path) -> None:

@@ -22,7 +22,9 @@ class Entry(msgspec.Struct, frozen=True):
 
     `hash` names the exact bytes. `masked` is the hook as replies show it, None where that is the hook itself; kept,
     since every hit asks. `stamp` is the file's metadata those bytes were read or written under; None when something
-    else touched the file in between, so that the next look reads it again.
+    else touched the file in between, so that the next look reads it again. `extra` are its unknown keys, as
+    `Note.extra` has them. `kept` is the stamp of the object that was written with the file; None where none was since
+    the start.
     """
 
     name: str
@@ -37,6 +39,8 @@ class Entry(msgspec.Struct, frozen=True):
     stamp: Stamp | None
     looked_ns: int
     masked: str | None = None
+    extra: tuple[str, ...] = ()
+    kept: Stamp | None = None
 
 
 class Blocked(msgspec.Struct, frozen=True):

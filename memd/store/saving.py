@@ -16,9 +16,13 @@ from memd.store.state import blocked_by
 def save(plan: Plan, request: Save) -> Saved:
     """Plan one save. Errors: Refused, Unreadable, Conflict; the plan then holds a hand edit at most."""
     name, warnings = choose_name(plan, request.draft)
-    plan.take(name)
+    there = plan.take(name)
     head = plan.head_hash(name)
-    composed, raw = drafting.compose(request.draft, name, None if head is None else old_text(plan, name, head))
+    is_known = there is not None and there.hash == head and plan.state.holds_object(there.hash, there.kept)
+    if there is not None and is_known and not request.draft.masked:
+        composed, raw = drafting.compose(request.draft, name, None, there.extra)
+    else:
+        composed, raw = drafting.compose(request.draft, name, None if head is None else old_text(plan, name, head))
     listing, usage = plan.listing, plan.usage
     check_expect(request.expect, head)
     entry = plan.put(journal.SAVE, name, raw, request.author, parsed=composed)

@@ -235,6 +235,13 @@ class State:
             self.blocked[name] = Blocked("unreadable", reason_of(error))
         return None
 
+    def holds_object(self, content_hash: str, kept: Stamp | None) -> bool:
+        """Whether a version's object is the one of this stamp still, and so need not be read."""
+        if kept is None:
+            return False
+        status = self.disk.stat(self.object_path(content_hash))
+        return status is not None and Stamp.of(status).is_file_of(kept)
+
     def read_object(self, content_hash: str) -> bytes | None:
         """A version's text, None when its object is not there or does not hold what its name says."""
         try:
@@ -271,7 +278,7 @@ def read_entry(
     parsed = parsed or note.parse(name, raw)
     text = raw.decode("utf-8", "replace")
     fence = text.find(secrets.FENCE)
-    masked = secrets.redact(parsed.hook)
+    masked = secrets.redact(parsed.hook) if secrets.may_hold(parsed.hook) else parsed.hook
     entry = Entry(
         name=name,
         slug=note.slug(name),
@@ -285,6 +292,7 @@ def read_entry(
         stamp=stamp,
         looked_ns=looked_ns,
         masked=None if masked == parsed.hook else masked,
+        extra=parsed.extra,
     )
     return entry, forms.words(name, parsed.hook, parsed.body)
 

@@ -54,7 +54,7 @@ def carry_out(plan: Plan) -> list[Change]:
     with disk.replacing() as replacing:
         put_in_place(plan, written, replacing)
         remove_objects(plan)
-        changes = [stamped(state, change, written.notes.get(change.name)) for change in plan.changes.values()]
+        changes = [stamped(state, change, written) for change in plan.changes.values()]
         if plan.overtaken:
             plan.scanned_ns = NEVER
         elif known:
@@ -255,15 +255,20 @@ def numbered(disk: Disk, directory: Path, stem: str) -> Path:
     return directory / f"{stem}.{number}"
 
 
-def stamped(state: State, change: Change, staged: Staged | None) -> Change:
-    """A change with the stamp its note was written under, where the file still is the one that was staged."""
+def stamped(state: State, change: Change, written: Written) -> Change:
+    """A change with the stamps that its note and object were written under, where the note's file still is the one
+    that was staged.
+    """
+    staged = written.notes.get(change.name)
     if change.entry is None or staged is None:
         return change
     looked_ns = time.time_ns()
     seen = state.look(change.name)
     if seen is None or not seen.stamp.is_file_of(staged.stamp):
         return change
-    entry = msgspec.structs.replace(change.entry, stamp=seen.stamp, looked_ns=looked_ns)
+    made = written.objects.get(change.entry.hash)
+    kept = None if made is None else made.stamp
+    entry = msgspec.structs.replace(change.entry, stamp=seen.stamp, looked_ns=looked_ns, kept=kept)
     return msgspec.structs.replace(change, entry=entry)
 
 

@@ -1,11 +1,12 @@
 """Laws of note text: reading never fails, canonical text comes back, other YAML readers agree, slugs are fixed."""
 
+import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memd import note
-from memd.note import Note, NoteType
+from memd.note import Note, NoteType, reading
 
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -150,3 +151,25 @@ def test_long_gaps_and_cuts_do_not_change_what_is_left(text: str) -> None:
     else:
         assert plain.startswith(slug)
         assert plain[len(slug)] == "-" or "-" not in plain[: note.MAX_SLUG]
+
+
+class _Never:
+    """Matches nothing."""
+
+    def match(self, _text: str) -> None:
+        """Nothing."""
+
+
+@QUICK
+@given(
+    st.one_of(NAME, st.sampled_from(["a", "null", "true", "x.y-z", "no"])),
+    st.one_of(LINE, st.sampled_from(["It's so", " spaced ", "a: b # c", ""])),
+    st.sampled_from(["user", "lesson", "null", "", "- user"]),
+    st.one_of(LINE, TEXT),
+)
+def test_a_block_as_memd_writes_it_reads_as_any_other(name: str, description: str, kind: str, body: str) -> None:
+    text = f'---\nname: {name}\ndescription: "{description}"\ntype: {kind}\n---\n{body}'
+    found = reading.read(text)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reading, "_PLAIN", _Never())
+        assert reading.read(text) == found

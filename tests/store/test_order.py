@@ -1,15 +1,20 @@
 """The order of a write, call by call. Law: nothing is promised before what it rests on is durable (SPEC 4)."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from memd import fs
+from memd.draft import draft
+from memd.errors import Refused
 from memd.fs import Stamp
-from memd.store import Reconcile, Rename
+from memd.store import Reconcile, Rename, Save
 from memd.usage import Usage
 from support.disks import FastDisk
-from support.stores import ME, Kept, forget, opened, save
+from support.stores import ME, Kept, check_invariants, forget, opened, save
+from support.waiting import until
 
 
 class Log(FastDisk):
@@ -32,6 +37,22 @@ class Log(FastDisk):
         if path.suffix == ".tmp":
             return f"staged {path.parent.name}"
         return "object" if path.parent.name == "objects" else path.name
+
+
+class Slow(FastDisk):
+    """A disk on which the clock ticks while anything is synced."""
+
+    def sync(self, fd: int, path: Path) -> None:
+        if path.suffix == ".tmp":
+            written, probe = os.fstat(fd).st_mtime_ns, path.with_name(".probe.tmp")
+            until(lambda: ticked(probe) > written)
+            probe.unlink()
+
+
+def ticked(path: Path) -> int:
+    """What the disk's clock says now."""
+    path.write_bytes(b"")
+    return path.stat().st_mtime_ns
 
 
 @pytest.fixture
@@ -215,7 +236,7 @@ def test_a_reconcile_reads_a_note_that_was_written_just_before_it_was_looked_at(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = opened(room / "store")
-    kept.saved("alpha", "One.")
+    kept.file("alpha").write_text("In its place, by hand: its content and its name are of one time.\n")
     disk = kept.disk
     assert isinstance(disk, FastDisk)
     monkeypatch.setattr(fs, "YOUNG_NS", 3600 * 10**9)
@@ -223,6 +244,55 @@ def test_a_reconcile_reads_a_note_that_was_written_just_before_it_was_looked_at(
     disk.log.clear()
     kept.do(Reconcile())
     assert ("read", "alpha.md") in disk.log
+
+
+def test_what_memd_put_in_place_a_tick_after_it_wrote_it_is_read_neither_by_a_reconcile_nor_by_the_next_save(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Slow()
+    kept = opened(room / "store", disk)
+    monkeypatch.setattr(fs, "YOUNG_NS", 3600 * 10**9)
+    kept.saved("alpha", "One.")
+    disk.log.clear()
+    kept.do(Reconcile())
+    kept.saved("alpha", "Two.")
+    assert [name for call, name in disk.log if call == "read" and name not in ("MEMORY.md", "usage.json")] == []
+    with kept.file("alpha").open("r+") as file:
+        file.write("By")  # of the same length, in the same file
+    kept.saved("alpha", "Three.")
+    assert kept.ops("alpha") == ["save", "save", "edit/hand", "save"]
+    check_invariants(kept.directory)
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[::-1])])
+def test_a_text_whose_object_is_not_the_one_that_was_written_is_an_object_again_before_it_is_replaced(
+    room: Path, spoil: Callable[[Path], object]
+) -> None:
+    kept = opened(room / "store", Slow())
+    kept.saved("alpha", "One.")
+    text = kept.file("alpha").read_bytes()
+    (object_path,) = (kept.directory / "objects").iterdir()
+    spoil(object_path)
+    kept.saved("alpha", "Two.")
+    assert object_path.read_bytes() == text
+    check_invariants(kept.directory)
+
+
+def test_a_save_of_a_note_that_need_not_be_read_keeps_its_unknown_keys_and_finds_what_a_mask_stands_for(
+    room: Path,
+) -> None:
+    disk = Slow()
+    kept = opened(room / "store", disk)
+    kept.commit(Save(draft("One.", {"name": "alpha", "type": "user", "description": "One", "owner": "Ann"}), ME))
+    disk.log.clear()
+    kept.saved("alpha", "Two.")
+    assert "read" not in {call for call, name in disk.log if name not in ("MEMORY.md", "usage.json")}
+    assert "\nowner: Ann\n" in kept.file("alpha").read_text()
+    key = "ghp_" + "a1" * 12
+    kept.file("alpha").write_text(f"---\ntoken: {key}\n---\n")
+    kept.do(Reconcile())
+    (refused,) = kept.commit(save("alpha", "[redacted]"))
+    assert isinstance(refused, Refused)
 
 
 def test_a_renamed_text_stands_for_good_before_its_old_name_goes(kept: Kept) -> None:

@@ -13,7 +13,7 @@ import portalocker
 import pytest
 
 from memd import fs
-from memd.fs import Disk, LockTimeoutError, NotRegularError, Replacing, Seen, Stamp
+from memd.fs import YOUNG_NS, Disk, LockTimeoutError, NotRegularError, Replacing, Seen, Stamp
 from support.disks import EVERY, FailingDisk, FastDisk
 from support.waiting import until
 
@@ -424,3 +424,13 @@ def test_what_goes_is_looked_at_beside_its_place_where_the_room_is_none(tmp_path
     assert path.read_bytes() == b"another"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "room"]
     assert Disk().take_away(tmp_path / "b", found, room)
+
+
+@pytest.mark.parametrize(
+    ("mtime", "ctime", "looked", "tells"),
+    [(9, 9, 10 + YOUNG_NS, True), (9, 9, 9 + YOUNG_NS, False), (8, 9, 9, True), (10, 9, 9, False)],
+)
+def test_a_stamp_tells_of_the_next_write_when_it_is_old_or_was_named_after_the_last(
+    mtime: int, ctime: int, looked: int, *, tells: bool
+) -> None:
+    assert Stamp(1, mtime, ctime, 7).is_old(looked) is tells
