@@ -11,8 +11,9 @@ import pytest
 
 from memd import journal
 from memd.store import cached, state, sweep, write
+from support.stores import heads, objects, opened, standing
 
-from .journals import MEMORY, Harm, Judge, OwnJudge, accidents, cuts, flips, own_harms
+from .journals import JOURNAL, MEMORY, Harm, Judge, OwnJudge, accidents, cuts, flips, own_harms
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,34 @@ def test_every_accident(judge: Judge) -> None:
 def test_a_cut_in_every_record_and_between_all(judge: Judge) -> None:
     for harm in cuts(judge.raw, 41):
         judge.judge(harm)
+
+
+def test_a_cut_between_two_records_is_no_damage_that_is_told_and_what_it_takes_is_known(judge: Judge) -> None:
+    lines = judge.raw.splitlines(keepends=True)
+    for count in range(1, len(lines)):
+        shutil.rmtree(judge.directory, ignore_errors=True)
+        shutil.copytree(judge.made, judge.directory)
+        (judge.directory / JOURNAL).write_bytes(b"".join(lines[:count]))
+        kept = opened(judge.directory)
+        assert {finding.kind for finding in kept.store.verify()} <= {"missing_object"}, "neither torn nor broken"
+        assert not list(judge.directory.glob("ops.torn.*"))
+        assert standing(judge.directory) == standing(judge.made), "every text stands"
+        told = {each.rpartition("/")[0] or each for each in kept.ops()[count:]}
+        assert told <= {"edit", "adopt", "forget"}, "taken in anew, or forgotten again"
+        known = heads(judge.directory)
+        named = {version for name in known.live() for version in known.versions(name)}
+        assert set(objects(judge.directory)) <= named, "versions that only what was cut named are swept"
+
+
+def test_a_journal_without_a_record_is_told_and_no_version_goes(judge: Judge) -> None:
+    shutil.rmtree(judge.directory, ignore_errors=True)
+    shutil.copytree(judge.made, judge.directory)
+    (judge.directory / JOURNAL).write_bytes(b"")
+    before = objects(judge.directory)
+    kept = opened(judge.directory)
+    kept.saved("afterwards", "It goes on.")
+    assert (judge.directory / "ops.torn.1").read_bytes() == b""
+    assert before.items() <= objects(opened(judge.directory).directory).items()
 
 
 def test_a_flip_in_every_record(judge: Judge) -> None:
