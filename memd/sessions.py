@@ -6,14 +6,15 @@ empty and written over. SPEC section 8. Blocking code.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from memd.errors import Unreadable
 from memd.focus import Block
-from memd.fs import Disk, NotRegularError, Seen, is_staged
+from memd.fs import Disk, NotRegularError, Seen, Stamp, is_staged
 from memd.note import Scope
 
 KEPT = 1_000
@@ -47,6 +48,23 @@ class Session(msgspec.Struct, frozen=True):
     block: Block | None = None
 
 
+class Shown(NamedTuple):
+    """Of which notes a session's block speaks, as long as its file has this stamp; `session` without the block."""
+
+    stamp: Stamp
+    session: Session
+    parts: frozenset[tuple[Scope, str]]
+
+    @classmethod
+    def of(cls, session: Session, stamp: Stamp) -> "Shown":
+        """What one file told."""
+        parts = () if session.block is None else session.block.parts
+        notes = frozenset(
+            (part.scope, part.stem) for part in parts if part.scope is not None and part.stem is not None
+        )
+        return cls(stamp, msgspec.structs.replace(session, block=None), notes)
+
+
 _decode = msgspec.json.Decoder(Session).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -58,6 +76,7 @@ class SessionFiles:
         self.directory = directory
         self.disk = disk or Disk()
         self._written = 0
+        self._shown: dict[str, Shown] = {}
 
     def path(self, session: str) -> Path:
         """Where a session has its file; its id is a file name (SPEC 8)."""
@@ -97,18 +116,16 @@ class SessionFiles:
         for seen in files[KEPT:]:
             self.disk.remove(self.directory / seen.name)
 
-    def all(self) -> Iterator[Session]:
-        """Every session whose file reads."""
-        for seen in self.seen():
-            session = self.peek(seen.name)
-            if session is not None:
-                yield session
-
     def peek(self, file: str) -> Session | None:
         """The session that a file of the directory holds, by the file's name; None when it does not read."""
+        read = self._read(file)
+        return None if read is None else read[0]
+
+    def _read(self, file: str) -> tuple[Session, Stamp] | None:
+        """The session that a file holds, and the stamp it was read under; None when it does not read."""
         try:
-            raw, _ = self.disk.read(self.directory / file, FILE_MAX)
-            return _decode(raw)
+            raw, stamp = self.disk.read(self.directory / file, FILE_MAX)
+            return _decode(raw), stamp
         except (OSError, msgspec.MsgspecError, RecursionError):
             return None
 
@@ -116,17 +133,33 @@ class SessionFiles:
         """Take the parts of forgotten notes out of every block; the sessions that changed. Errors: OSError.
 
         What was set aside since it did not read cannot be looked into, and may hold anything: it goes. So does what a
-        crash left half written; nobody may write a session meanwhile.
+        crash left half written; nobody may write a session meanwhile. A file that stands as it did is not read again
+        for a note that its block does not speak of.
         """
+        changed = []
+        known, self._shown = self._shown, {}
         for seen in self._entries():
             if ASIDE.search(seen.name) or is_staged(seen.name):
                 self.disk.remove(self.directory / seen.name)
-        changed = []
-        for session in self.all():
-            less = purged(session, is_forgotten)
-            if less is not session:
-                self.store(less)
-                changed.append(less)
+            if not seen.name.endswith(SUFFIX):
+                continue
+            shown = known.get(seen.name)
+            if (
+                shown is None
+                or shown.stamp != seen.stamp
+                or any(is_forgotten(shown.session, *of) for of in shown.parts)
+            ):
+                read = self._read(seen.name)
+                if read is None:
+                    continue
+                session, stamp = read
+                less = purged(session, is_forgotten)
+                if less is not session:
+                    self.store(less)
+                    changed.append(less)
+                    continue
+                shown = Shown.of(session, stamp)
+            self._shown[seen.name] = shown
         return changed
 
     def seen(self) -> list[Seen]:

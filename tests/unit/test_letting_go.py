@@ -3,6 +3,7 @@
 SPEC section 8: a block is purged of a forgotten note. A real store, and a keeper that takes as long as a test wants.
 """
 
+import errno
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from memd.live.sessions import LiveSession, LiveSessions
 from memd.note import Scope
 from memd.sessions import Session, SessionFiles
 from memd.store import Forgotten, Reconcile, Store
-from support.disks import FastDisk
+from support.disks import FailingDisk, FastDisk
 from support.stores import Clock, forget, save
 
 
@@ -137,3 +138,46 @@ def test_a_session_that_is_read_while_blocks_are_purged_puts_nothing_back(tmp_pa
         assert "Words of alpha" not in files.path("s").read_text()
 
     anyio.run(whole)
+
+
+def block_of(stem: str) -> Block:
+    """A block that speaks of one note."""
+    return Block((Part(f"Words of {stem}.", Scope.GLOBAL, stem),), (), 1, 2400, redacted=False)
+
+
+def test_only_files_that_may_hold_a_forgotten_note_are_read_again(tmp_path: Path) -> None:
+    disk = FastDisk()
+    files = SessionFiles(tmp_path / "sessions", disk)
+
+    def purged_of(*stems: str) -> tuple[list[str], list[str]]:
+        """The sessions that changed, and the files that were read for it."""
+        disk.log.clear()
+        changed = files.purge(lambda _session, _scope, stem: stem in stems)
+        return [session.id for session in changed], [name for call, name in disk.log if call == "read"]
+
+    for session, stem in (("a", "alpha"), ("b", "beta"), ("c", "alpha")):
+        files.store(Session(session, "/", 0, None, block=block_of(stem)))
+    files.store(Session("d", "/", 0, None))
+    everyone = ["a.json", "b.json", "c.json", "d.json"]
+    assert purged_of("gamma") == ([], everyone)
+    assert purged_of("gamma") == ([], [])
+    files.store(Session("b", "/", 0, None, block=block_of("delta")))
+    files.store(Session("e", "/", 0, None, block=block_of("beta")))
+    assert purged_of("beta") == (["e"], ["b.json", "e.json"]), "what was written since is read again"
+    files.path("d").unlink()
+    assert purged_of("alpha") == (["a", "c"], ["a.json", "c.json", "e.json"])
+    texts = b"".join(path.read_bytes() for path in files.directory.iterdir())
+    assert (b"Words of alpha" in texts, b"Words of beta" in texts, b"Words of delta" in texts) == (False, False, True)
+    assert purged_of("delta") == (["b"], ["a.json", "b.json", "c.json"])
+    assert purged_of("delta") == ([], ["b.json"])
+
+
+def test_a_file_that_did_not_read_is_looked_into_again(tmp_path: Path) -> None:
+    disk = FailingDisk(errno.EIO, calls={"read"})
+    files = SessionFiles(tmp_path / "sessions", disk)
+    files.store(Session("a", "/", 0, None, block=block_of("alpha")))
+    disk.arm(1)
+    assert files.purge(lambda _session, _scope, stem: stem == "alpha") == []
+    [changed] = files.purge(lambda _session, _scope, stem: stem == "alpha")
+    assert changed.id == "a"
+    assert b"Words of alpha" not in files.path("a").read_bytes()
