@@ -17,7 +17,7 @@ import numpy as np
 from memd import forms, segments
 from memd.forms import FIELDS, HOOK, NAME, Asked, Field, Kind, Query, Words
 from memd.segments import Number, Part, Recent, Size
-from memd.snapshots import Snapshot
+from memd.snapshots import Snapshot, held_forms
 from memd.tokens import Term
 
 K1 = 1.2
@@ -52,7 +52,7 @@ class _Ranker(NamedTuple):
 _PLAIN, _RICH = _Ranker(is_rich=False), _Ranker(is_rich=True)
 
 
-class Weighty(NamedTuple):
+class Weighty(msgspec.Struct, frozen=True, gc=False):
     """Something asked for that counts: by `weight` as often as a note holds it, by `above` if it does at all."""
 
     asked: Asked
@@ -141,7 +141,7 @@ def rich(query: Query, snapshots: Sequence[Snapshot]) -> Ranking:
 
     `explain` tells these sums for one note.
     """
-    ranking = _rank(query.asked, snapshots, _RICH)
+    ranking = _rank(query.asked_with(held_forms(query.joined, snapshots)), snapshots, _RICH)
     places = list(_places(query.names, snapshots)) if ranking.total else []
     if not places:
         return ranking
@@ -161,11 +161,12 @@ def explain(ranking: Ranking, name: str, words: Words) -> list[Gave]:
     times = (NAME, HOOK, 1) if is_rich else (1, 1, 1)
     norm = _norm(ranking.ranker.of(segments.recent(segments.doc(words)).size), ranking.mean)
     found: list[Gave] = []
-    for asked, weight, above in ranking.weights:
+    for one in ranking.weights:
+        asked = one.asked
         tfs = [table[asked.is_form].get(asked.key, 0) * time for table, time in zip(tables, times, strict=True)]
         tf = sum(tfs)
         if tf:
-            score = tf / (norm + tf) * weight + above
+            score = tf / (norm + tf) * one.weight + one.above
             form = asked.key if asked.is_form and asked.key != asked.word else None
             found += [
                 Gave(asked.word, asked.kind, field, score * part / tf, form)
@@ -193,7 +194,7 @@ def part_of(ranking: Ranking, weights: Sequence[Weighty], snapshots: Sequence[Sn
     return found.scored([(weighty, at) for at, weighty in enumerate(weights)], ranking.mean)
 
 
-class Held(NamedTuple, Generic[_Where]):
+class Held(msgspec.Struct, Generic[_Where], frozen=True, gc=False):
     """How many living notes hold something that is asked for, and where: here its place in what is asked."""
 
     asked: Asked
@@ -224,8 +225,8 @@ class _Found:
         frequencies = [0] * len(self._asked)
         for snapshot, numbers in zip(self._snapshots, self._numbers, strict=True):
             for part, those in zip(snapshot.parts, numbers, strict=True):
-                for at, number in those.items():
-                    frequencies[at] += part.living.get(number) or segments.living(part, number)
+                for at, often in zip(those, segments.living(part, list(those.values())), strict=True):
+                    frequencies[at] += often
         for recent in self._recent:
             for held in recent:
                 for at, _ in held:
@@ -257,16 +258,17 @@ class _Found:
 
 def weigh_plainly(found: Iterable[Held[_Where]], notes: int) -> list[tuple[Weighty, _Where]]:
     """What is held, with its weight."""
-    return [(Weighty(ask, idf(notes, frequency), 0.0), where) for ask, frequency, where in found]
+    return [(Weighty(one.asked, idf(notes, one.frequency), 0.0), one.where) for one in found]
 
 
 def weigh(found: Iterable[Held[_Where]], notes: int) -> list[tuple[Weighty, _Where]]:
     """What is held and worth asking for, with its weight; see `rich`."""
-    of_forms = {ask.key: frequency for ask, frequency, _ in found if ask.is_form}
+    of_forms = {one.asked.key: one.frequency for one in found if one.asked.is_form}
     most = max(FEW, notes // RARE)
     more: set[str] = set()  # the forms that every note has as the very word
     kept: list[tuple[Weighty, _Where]] = []
-    for ask, frequency, where in found:
+    for one in found:
+        ask, frequency = one.asked, one.frequency
         share = ask.share
         if ask.kind == "part" and frequency > most:
             continue
@@ -279,7 +281,7 @@ def weigh(found: Iterable[Held[_Where]], notes: int) -> list[tuple[Weighty, _Whe
         elif ask.key in more and ask.is_form:
             share += forms.WORD
         above = sum([idf(notes, of_forms[form]) for form in ask.above if form in of_forms]) if ask.above else 0.0
-        kept.append((Weighty(ask, share * idf(notes, frequency), above), where))
+        kept.append((Weighty(ask, share * idf(notes, frequency), above), one.where))
     return kept
 
 
@@ -342,15 +344,15 @@ class _Postings:
         """Take the postings of a part whose notes begin at this place among the scores."""
         segment = part.segment
         counts = segment.weighed if self._ranker.is_rich else segment.counts
-        for (_, weight, above), at in self._kept:
+        for weighty, at in self._kept:
             number = numbers.get(at)
             if number is not None:
-                if above:
-                    self._above.append((len(self._docs), above))
+                if weighty.above:
+                    self._above.append((len(self._docs), weighty.above))
                 docs, tfs = segments.postings(segment, number, counts)
                 self._docs.append(docs)
                 self._tfs.append(tfs)
-                self._weights.append(weight)
+                self._weights.append(weighty.weight)
         self._parts.append((part, begin, len(self._docs)))
 
     def scores(self, mean: float, notes: int) -> _Floats:
@@ -398,6 +400,6 @@ class _Tails:
         score = 0.0
         for at, tf in held:
             if at in self._weights:
-                _, weight, above = self._weights[at]
-                score += tf / (norm + tf) * weight + above
+                weighty = self._weights[at]
+                score += tf / (norm + tf) * weighty.weight + weighty.above
         return score

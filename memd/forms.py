@@ -7,7 +7,7 @@ for, and how much each counts, is `query`; what that makes of a note's score is 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Final, Literal
@@ -90,10 +90,28 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What is asked for, in order, no key twice; a note of one of these `names` is the one that is meant."""
+    """What is asked for, no key twice: what was said, then `joined`, forms of two neighbours written as one word.
 
-    asked: tuple[Asked, ...]
+    Those are kept apart, since few of them are in any note. A note of one of these `names` is the one that is meant.
+    """
+
+    said: tuple[Asked, ...]
     names: tuple[str, ...] = ()
+    joined: Mapping[str, tuple[str, str]] = msgspec.field(default_factory=dict)
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """All of it, in order."""
+        return self.asked_with(self.joined)
+
+    def asked_with(self, held: Container[str]) -> tuple[Asked, ...]:
+        """What was said, and those of the joined that are `held`."""
+        joined = [
+            Asked(f"{one} {other}", "joined", key, JOINED, is_form=True)
+            for key, (one, other) in self.joined.items()
+            if key in held
+        ]
+        return (*self.said, *joined)
 
 
 def words(name: str, hook: str, body: str) -> Words:
@@ -142,73 +160,75 @@ def is_word(part: str) -> bool:
 
 def query(text: str) -> Query:
     """What a query asks for by the ranker `rich`."""
+    words: dict[str, Asked] = {}
+    those_forms: dict[str, Asked] = {}
+    parts: list[str] = []  # of all words in order, for their neighbours
+    wholes: list[str] = []  # those that have parts
+    for word in tokens.tokenize(text):
+        if word.isalnum():
+            parts.append(word)
+        else:
+            pieces = parts_of(word)
+            parts += pieces
+            if len(pieces) > 1:
+                wholes.append(word)
+        itself, its_forms = asked_by(word)
+        words[itself.key] = itself
+        for one in its_forms:
+            if one.kind == "form" or one.key not in those_forms:  # it counts for more than one of a longer word
+                those_forms[one.key] = one
+    for hump in humps(text):
+        for one in _parts(parts_of(hump)):
+            those_forms.setdefault(one.key, one)
+    if not text.isascii():
+        for one in tuple(words.values()):
+            for key in tokens.spread_keys(one.word):
+                words.setdefault(key, Asked(key.removesuffix(_SPREAD), "character", key, CHARACTER))
+    together = joined(parts)
+    for key in together.keys() & those_forms.keys():
+        del together[key]
     stripped = text.strip()
     slug = note.slug(stripped)
-    asked = asked_of(text)
-    joined = (
-        one.word for one in asked if one.kind == "word" and not one.word.isalnum() and len(parts_of(one.word)) > 1
+    return Query(
+        (*words.values(), *those_forms.values()),
+        tuple(dict.fromkeys(name for name in (stripped, slug, slug.replace("-", "_"), *wholes) if name)),
+        together,
     )
-    names = (stripped, slug, slug.replace("-", "_"), *joined)
-    return Query(tuple(asked), tuple(dict.fromkeys(name for name in names if name)))
 
 
-def asked_of(text: str) -> list[Asked]:
-    """What a text asks for, each key once."""
-    tokenized = tokens.tokenize(text)
-    asked: dict[str, Asked] = {}
-    found: dict[str, Asked] = {}
-    parts: list[str] = []  # of all tokens, for their neighbours
-    for token in tokenized:
-        if token.isalnum():
-            parts.append(token)
-            if token not in asked:
-                _add_word(asked, found, token, token)
-        else:
-            pieces = parts_of(token)
-            parts += pieces
-            if token not in asked:
-                if len(pieces) == 1:
-                    _add_word(asked, found, token, pieces[0])
-                else:
-                    _add_whole(asked, found, token, pieces)
-    for hump in humps(text):
-        _add_parts(found, parts_of(hump))
-    # Neighbours written as one word, `file name` as `filename`.
-    neighbours = [(one, other) for one, other in pairwise(parts) if one.isascii() and other.isascii()]
-    for (one, other), key in zip(neighbours, stems([one + other for one, other in neighbours]), strict=True):
-        if key not in found:
-            found[key] = Asked(f"{one} {other}", "joined", key, JOINED, is_form=True)
-    if not text.isascii():
-        for word in tuple(asked.values()):
-            for key in tokens.spread_keys(word.word):
-                asked.setdefault(key, Asked(key.removesuffix(_SPREAD), "character", key, CHARACTER))
-    return [*asked.values(), *found.values()]
-
-
-def _add_word(asked: dict[str, Asked], found: dict[str, Asked], token: str, part: str) -> None:
-    """Ask for a word of one part, and for its form, which counts for more than one of a longer word."""
-    if not token.isascii() and (term := tokens.term_of(token)).spread:
+@lru_cache(maxsize=4096)
+def asked_by(word: str) -> tuple[Asked, Sequence[Asked]]:
+    """What a word of a query asks for: itself, and its forms. One with parts counts most where code joined them."""
+    parts = parts_of(word)
+    if len(parts) > 1:
+        if _IDENTIFIER.search(word):
+            return Asked(word, "word", word, EXACT, above=forms(word)), _parts(parts)
+        return Asked(word, "word", word, WORD), _parts(parts)
+    if not word.isascii() and (term := tokens.term_of(word)).spread:
         # One character stands for every pair that holds it, and has no other form.
-        asked[term.key] = Asked(token, "word", term.key, 1.0 + WORD)
-        return
-    form = forms(token)[0]  # kept, as the form of many notes' word
-    asked[token] = Asked(token, "word", token, WORD, beside=form if part == token else stem(token))
-    found[form] = Asked(part, "form", form, is_form=True)
+        return Asked(word, "word", term.key, 1.0 + WORD), ()
+    (form,) = forms(word)
+    beside = form if parts[0] == word else stem(word)
+    return Asked(word, "word", word, WORD, beside=beside), (Asked(parts[0], "form", form, is_form=True),)
 
 
-def _add_whole(asked: dict[str, Asked], found: dict[str, Asked], token: str, parts: Sequence[str]) -> None:
-    """Ask for a word that has parts, which counts for the most where code joined them, and for their forms."""
-    is_identifier = _IDENTIFIER.search(token)
-    asked[token] = (
-        Asked(token, "word", token, EXACT, above=forms(token)) if is_identifier else Asked(token, "word", token, WORD)
-    )
-    _add_parts(found, parts)
+def _parts(parts: Iterable[str]) -> Sequence[Asked]:
+    """What the parts of a longer word ask for."""
+    return [Asked(part, "part", stem(part), is_form=True) for part in parts if is_word(part)]
 
 
-def _add_parts(found: dict[str, Asked], parts: Iterable[str]) -> None:
-    """Ask for the forms of these parts of a longer word."""
-    for part in filter(is_word, parts):
-        found.setdefault(form := stem(part), Asked(part, "part", form, is_form=True))
+def joined(parts: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Neighbours written as one word, `file name` as `filename`: its form, and the first two that have it."""
+    pairs = list(pairwise(parts))
+    if not "".join(parts).isascii():
+        pairs = [(one, other) for one, other in pairs if one.isascii() and other.isascii()]
+    keys = stems(list(map("".join, pairs)))
+    found = dict(zip(keys, pairs, strict=True))
+    if len(found) < len(keys):
+        found = {}
+        for key, pair in zip(keys, pairs, strict=True):
+            found.setdefault(key, pair)
+    return found
 
 
 def plain(terms: Iterable[Term]) -> Iterable[Asked]:

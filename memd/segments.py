@@ -6,9 +6,9 @@ where a form has several. Pure: numpy and msgspec. SPEC section 6.
 """
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from itertools import chain, compress
+from itertools import chain, compress, count
 from operator import ne
 from typing import Any, NamedTuple
 
@@ -74,15 +74,15 @@ class Segment(msgspec.Struct, frozen=True, eq=False):
 class Part(msgspec.Struct, frozen=True, eq=False):
     """A segment as one snapshot sees it: `alive` masks the notes since struck out, None while all live.
 
-    `living` keeps how many living notes hold what was asked for, under its number: to count them again takes as long
-    as to score them.
+    `counted` keeps how many living notes hold what was asked for, at its number: to count them again takes as long as
+    to score them.
     """
 
     segment: Segment
     alive: _Mask | None
     notes: int  # that live
     size: Size  # of the notes that live
-    living: dict[Number, int] = msgspec.field(default_factory=dict)
+    counted: list[Ints] = msgspec.field(default_factory=list)  # empty until a search comes
 
 
 def doc(words: Words) -> Doc:
@@ -95,9 +95,9 @@ def doc(words: Words) -> Doc:
     for key in words.hook:
         weighed[key] += HOOK - 1
     if not "".join(counts).isascii():  # asked of all at once, since nearly every token is
-        for token, count in list(counts.items()):
+        for token, often in list(counts.items()):
             for key in spread_keys(token):
-                counts[key] += count
+                counts[key] += often
                 weighed[key] = weighed.get(key, 0) + weighed[token]
     return Doc(dict(counts), weighed, len(words.tokens))
 
@@ -106,10 +106,10 @@ def recent(doc: Doc) -> Recent:
     """A note as a tail holds it."""
     size = 0
     found: dict[str, int] = {}
-    for those, count, weighed in zip(
+    for those, often, weighed in zip(
         map(forms.forms, doc.counts), doc.counts.values(), doc.weighed.values(), strict=True
     ):
-        size += count * len(those)
+        size += often * len(those)
         for form in those:
             found[form] = found.get(form, 0) + weighed
     return Recent(doc, found, Size(doc.length, size))
@@ -154,26 +154,39 @@ def numbers_of(segment: Segment, keys: Mapping[str, int], those_forms: Mapping[s
     """What of these keys and forms a segment holds: the number of each under what the mappings have for it."""
     found: dict[int, Number] = {}
     known, forms_known = segment.keys, segment.forms
-    # What is not there, which most is not that a query asks for, costs least when it is asked for all at once.
-    for key in keys.keys() & known.keys():
-        found[keys[key]] = known[key]
-    if those_forms:
-        for form in those_forms.keys() & known.keys():
-            if forms.forms(form) == (form,):
-                found[those_forms[form]] = known[form]
-        for form in those_forms.keys() & forms_known.keys():
-            found[those_forms[form]] = ~forms_known[form]
+    for key, at in keys.items():
+        number = known.get(key)
+        if number is not None:
+            found[at] = number
+    for form, at in those_forms.items():
+        number = forms_known.get(form)
+        if number is not None:
+            found[at] = ~number
+        elif (number := known.get(form)) is not None and forms.forms(form) == (form,):
+            found[at] = number
     return found
 
 
-def living(part: Part, number: Number) -> int:
-    """How many of the living notes of a part hold the key or the form of this number."""
-    held = part.living.get(number)
-    if held is None:
-        docs, _ = postings(part.segment, number, part.segment.counts)
-        held = len(docs) if part.alive is None else int(np.count_nonzero(part.alive.take(docs)))
-        part.living[number] = held
+def living(part: Part, numbers: Sequence[Number]) -> list[int]:
+    """How many of the living notes of a part hold the key or the form of each of these numbers."""
+    segment = part.segment
+    if not part.counted:
+        part.counted.append(_counted(part))
+    counted = part.counted[0]
+    held: list[int] = counted.take(numbers, mode="wrap").tolist()
+    for at, number in enumerate(numbers):
+        if held[at] < 0 and part.alive is not None:
+            docs, _ = postings(segment, number, segment.counts)
+            counted[number] = held[at] = int(np.count_nonzero(part.alive.take(docs)))
     return held
+
+
+def _counted(part: Part) -> Ints:
+    """By number how many of its notes hold something: all, or -1 for what is to be counted when some are dead."""
+    segment = part.segment
+    if part.alive is None:
+        return np.concatenate((np.diff(segment.starts), np.diff(segment.form_starts)[::-1]))
+    return np.full(len(segment.starts) + len(segment.form_starts) - 2, -1, np.int32)
 
 
 def postings(segment: Segment, number: Number, counts: Ints) -> tuple[Ints, Ints]:
@@ -213,17 +226,14 @@ class _Columns(NamedTuple):
     weighed: Ints
 
 
-class _Numbers(dict[str, int]):
-    """Numbers keys from 0 in the order they are first asked for."""
-
-    def __missing__(self, key: str) -> int:
-        number = self[key] = len(self)
-        return number
+def _numbering() -> defaultdict[str, int]:
+    """Numbers keys from 0 in the order they are first asked for: a hundred thousand of them in a save's merge."""
+    return defaultdict(count().__next__)
 
 
 def build(docs: Iterable[tuple[str, Doc]]) -> Segment:
     """One segment of these notes, read one by one: a whole store's counts as dicts would take 80 MB."""
-    numbers = _Numbers()
+    numbers = _numbering()
     names: list[str] = []
     lengths, sizes, keys, counts, weighed = array("q"), array("q"), array("i"), array("i"), array("i")
     for name, doc in docs:
@@ -240,7 +250,7 @@ def build(docs: Iterable[tuple[str, Doc]]) -> Segment:
 
 def merge(parts: Sequence[Part]) -> Segment:
     """One segment of the living notes of these parts."""
-    numbers = _Numbers()
+    numbers = _numbering()
     names: list[str] = []
     lengths: list[Ints] = []
     columns: list[_Columns] = []
@@ -261,7 +271,7 @@ def merge(parts: Sequence[Part]) -> Segment:
     return _pack(tuple(names), np.concatenate(lengths), numbers, all_columns)
 
 
-def _pack(names: tuple[str, ...], lengths: Ints, numbers: _Numbers, columns: _Columns) -> Segment:
+def _pack(names: tuple[str, ...], lengths: Ints, numbers: Mapping[str, int], columns: _Columns) -> Segment:
     """A segment of postings given in any order of keys."""
     order = np.argsort(columns.keys, kind="stable")
     starts = np.zeros(len(numbers) + 1, np.int32)
@@ -299,7 +309,7 @@ def _numbered_forms(keys: Iterable[str]) -> tuple[_Forms, Ints]:
     words = list(keys)
     those = list(map(forms.forms, words))
     fans = np.fromiter(map(len, those), np.int32, len(words))
-    numbers = _Numbers()
+    numbers = _numbering()
     forms_of = np.fromiter(map(numbers.__getitem__, chain.from_iterable(those)), np.int32)
     owners = np.repeat(np.arange(len(words), dtype=np.int32), fans)
     several = np.bincount(forms_of, minlength=len(numbers)) > 1

@@ -6,7 +6,7 @@ struck out in a copied mask, a full tail becomes a segment, and neighbours of li
 the note, not the store. Pure. SPEC section 6.
 """
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import ClassVar
 
@@ -66,6 +66,23 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
 
 
 Snapshot.EMPTY = Snapshot()
+
+
+def held_forms(those: Mapping[str, object], snapshots: Iterable[Snapshot]) -> set[str]:
+    """Those of these forms that some note holds; maybe more, of what is some note's word and another word's form.
+
+    It costs least for what is hardly ever held.
+    """
+    wanted = those.keys()
+    found: set[str] = set()
+    if wanted:
+        for snapshot in snapshots:
+            for part in snapshot.parts:
+                found |= wanted & part.segment.forms.keys()
+                found |= wanted & part.segment.keys.keys()
+            for recent in snapshot.tail.values():
+                found |= wanted & recent.forms.keys()
+    return found
 
 
 def holding(snapshot: Snapshot, keys: Set[str], least: int) -> list[str]:

@@ -37,9 +37,12 @@ def stem(word: str) -> str:
 
 def stems(words: Sequence[str]) -> list[str]:
     """The stems of these words in their order; sooner than one by one."""
-    if not "".join(words).isascii():
+    together = "".join(words)
+    if not together.isascii():
         return list(map(stem, words))
     stem_words: Callable[[Sequence[str]], list[str]] = _snowball("english").stemWords
+    if together.isalpha():
+        return stem_words(words)
     return [found if word.isalpha() else word for word, found in zip(words, stem_words(words), strict=True)]
 
 

@@ -209,7 +209,7 @@ def _functions_of(source: str) -> Iterator[tuple[str, str]]:
 def changed(**values: object) -> Iterator[None]:
     """Constants of `forms`, `segments` and `bm25` with other values; a function's name stands for the function."""
     patches = [patch.object(room, name, value) for name, value in values.items() for room in _rooms(name)]
-    forms.forms.cache_clear()
+    _forget_forms()
     try:
         for one in patches:
             one.start()
@@ -217,7 +217,12 @@ def changed(**values: object) -> Iterator[None]:
     finally:
         for one in patches:
             one.stop()
-        forms.forms.cache_clear()
+        _forget_forms()
+
+
+def _forget_forms() -> None:
+    forms.forms.cache_clear()
+    forms.asked_by.cache_clear()
 
 
 def _rooms(name: str) -> list[object]:

@@ -113,4 +113,4 @@ def test_a_word_that_stands_alone_counts_as_one_though_it_is_a_part_as_well() ->
 def test_the_names_a_query_means() -> None:
     assert forms.query(" Forge PR ").names == ("Forge PR", "forge-pr", "forge_pr")
     assert "buildhost-tmp" in forms.query("what does buildhost-tmp say").names
-    assert forms.query("") == forms.Query(asked=(), names=())
+    assert forms.query("") == forms.Query(said=(), names=())
