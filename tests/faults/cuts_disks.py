@@ -128,7 +128,7 @@ def sweep(disk: Disk, least: int, names: Sequence[str], at: int | None) -> tuple
             try:
                 _aim, outcome = cut_short(bench, disk, number)
                 cuts += 1
-                bench.judge_after(outcome, Left.of(bench.world.stores), bench.recover())
+                bench.recover_and_judge(outcome, Left.of(bench.world.stores))
             except Exception as error:  # noqa: BLE001 - what nobody has thought of is bad, and no end of the sweep
                 bad += 1
                 report(bench.world, error, f"{disk.kind} --verb {name} --at {number}", "cuts_disks")

@@ -97,7 +97,7 @@ def kills(tally: Tally) -> None:
                 return
             tally.add(*numbered(aim.fired[0]))
             left = bench.left()
-            bench.judge_after(outcome, left, bench.recover())
+            bench.recover_and_judge(outcome, left)
         if aim.fired and aim.fired[0].kind == "write":
             half_of(tally, number)
 
@@ -114,7 +114,7 @@ def half_of(tally: Tally, number: int) -> None:
             if half.fired:
                 tally.add(*numbered(half.fired[0]), "half")
                 left = tally.bench.left()
-                tally.bench.judge_after(outcome, left, tally.bench.recover())
+                tally.bench.recover_and_judge(outcome, left)
         if half.fired:
             return
     tally.missed += 1
@@ -150,7 +150,7 @@ def recoveries(tally: Tally) -> None:
                 tally.add(*numbered(dying.fired[0]), str(number))
                 again = bench.left()
                 kept_whole = again._replace(locks=left_again.locks, journals=left.journals)
-                bench.judge_after(outcome, kept_whole, bench.recover())
+                bench.recover_and_judge(outcome, kept_whole)
 
 
 def numbered(op: Op) -> tuple[str, str]:

@@ -157,13 +157,14 @@ class Bench:
         hand.call("memory.reconcile")
         hand.save(NEXT)
 
-    def judge_after(self, outcome: Outcome, left: Left, recovered: tuple[Notes, bool] | None) -> None:
-        """Judge what a recovery made of what was left. Errors: BadError."""
+    def recover_and_judge(self, outcome: Outcome, left: Left) -> None:
+        """Judge what was left, and what a recovery makes of it. Errors: BadError."""
+        if outcome.acknowledged:
+            judge_recorded(self.case, left)
+        recovered = self.recover()
         if recovered is None:
             raise BadError("recovery", "the daemon died")
         notes, again = recovered
-        if outcome.acknowledged:
-            judge_recorded(self.case, left)
         judge_told(outcome.told, notes, self.case)
         judge_notes(notes, self.case, done=outcome.acknowledged)
         judge(self.world, self.case, left, done=outcome.acknowledged or again)
