@@ -141,13 +141,26 @@ def _less(part: Part, dying: Sequence[int]) -> Part:
     if not dying:
         return part
     segment = part.segment
-    alive = np.ones(len(segment.names), np.bool_) if part.alive is None else part.alive.copy()
+    alive = _mask(part).copy()
     alive[dying] = False
     alive.flags.writeable = False
     left = Size(
         part.size.words - int(segment.lengths[dying].sum()), part.size.forms - int(segment.sizes[dying].sum())
     )
     return Part(segment, alive, part.notes - len(dying), left)
+
+
+def as_lives(segment: Segment, then: Sequence[Part], now: Sequence[Part]) -> Part:
+    """What was merged of parts as they were `then`, less the notes that they have lost by `now`."""
+    alive = [
+        _mask(later) if earlier.alive is None else _mask(later)[earlier.alive]
+        for earlier, later in zip(then, now, strict=True)
+    ]
+    return _less(whole(segment), np.flatnonzero(~np.concatenate(alive)).tolist())
+
+
+def _mask(part: Part) -> _Mask:
+    return np.ones(len(part.segment.names), np.bool_) if part.alive is None else part.alive
 
 
 def numbers_of(segment: Segment, keys: Mapping[str, int], those_forms: Mapping[str, int]) -> dict[int, Number]:
@@ -256,7 +269,7 @@ def merge(parts: Sequence[Part]) -> Segment:
     columns: list[_Columns] = []
     for part in parts:
         segment = part.segment
-        alive = np.ones(len(segment.names), np.bool_) if part.alive is None else part.alive
+        alive = _mask(part)
         kept = alive[segment.docs]
         keys = np.repeat(np.arange(len(segment.keys), dtype=np.int32), np.diff(segment.starts))[kept]
         used = np.bincount(keys, minlength=len(segment.keys)) > 0

@@ -22,7 +22,7 @@ import anyio.to_thread
 from memd.errors import MemdError, NotFound
 from memd.fs import Stamp
 from memd.note import Scope
-from memd.snapshots import Snapshot
+from memd.snapshots import Merge, Snapshot
 from memd.store import (
     JOURNAL,
     READER_WAIT_S,
@@ -46,6 +46,8 @@ BATCH_MAX = 64
 """Requests one commit carries at most; it bounds what a failed sync refuses and how long a first waiter waits."""
 
 
+MERGE_AT_ONCE = 250
+"""Notes that are merged at most in the index while a save waits, some 5 ms; more are beside commits."""
 COMMITS_MAX = 40
 """Stores that commit at once at most; one may wait long for a lock that another process holds."""
 
@@ -124,6 +126,7 @@ class LiveStore:
         self.lock = anyio.Lock(fast_acquire=True)
         self.waiting: list[Waiter] = []
         self._leader: Waiter | None = None
+        self._merging: asyncio.Task[None] | None = None
 
     @property
     def directory(self) -> Path:
@@ -181,6 +184,7 @@ class LiveStore:
             with anyio.CancelScope(shield=True):
                 committed, index = await in_thread(partial(self._indexed, partial(self.store.commit, requests)))
             self.apply(committed, index)
+            self._merge_if_due()
             for waiter, outcome in zip(batch, committed.outcomes, strict=True):
                 waiter.outcome = outcome
         finally:
@@ -194,6 +198,20 @@ class LiveStore:
         """
         committed = commit()
         return committed, index_with(self.index, committed)
+
+    def _merge_if_due(self) -> None:
+        """Have merged what the commits left apart in the index, in a thread, while others go on."""
+        if self._merging is None and (merge := self.index.due(MERGE_AT_ONCE)) is not None:
+            self._merging = asyncio.create_task(self._merge(merge))
+
+    async def _merge(self, merge: Merge) -> None:
+        try:
+            segment = await anyio.to_thread.run_sync(merge.segment)
+            async with self.lock:  # a commit that runs makes its index of the one it began with
+                self.index = self.index.merged(merge, segment)
+        finally:
+            self._merging = None
+        self._merge_if_due()
 
     def apply(self, committed: Committed, index: Snapshot | None = None) -> None:
         """Take a commit's changes over into what readers see, with the index that was made of them if it was.
@@ -418,7 +436,7 @@ def index_with(index: Snapshot, committed: Committed) -> Snapshot:
     """An index with what a commit changed."""
     put = {change.name: change.words for change in committed.changes if change.words is not None}
     gone = [change.name for change in committed.changes if change.entry is None]
-    return index.replace(put, gone) if put or gone else index
+    return index.replace(put, gone, at_once=MERGE_AT_ONCE) if put or gone else index
 
 
 def status_of(path: str, *, follow: bool = True) -> os.stat_result | None:
