@@ -394,8 +394,8 @@ class Staging:
     commits it once for all.
     """
 
-    OPEN_MAX = 64
-    """Files held open at once; more are synced on the way."""
+    OPEN_MAX = 160
+    """Files held open at once, those of a commit of 64 saves; more are synced on the way."""
 
     def __init__(self, disk: Disk) -> None:
         self.disk = disk

@@ -2,8 +2,9 @@
 
 Writes wait in a list; one of them, the leader, takes the lock and commits all that wait, in a worker thread, shielded
 from cancellation, and the others find their outcome set: that is the group commit. The next leader is woken before
-those that were answered, so that their answers leave while its commit runs. Readers take no lock: entries,
-index and view change only in `apply`, on the event loop, all at once (SPEC section 4).
+those that were answered, so that their answers leave while its commit runs; but where many were, it lets them ask
+again first, and all share its commit. Readers take no lock: entries, index and view change only in `apply`, on the
+event loop, all at once (SPEC section 4).
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Who commits what waits, and when. Law: nobody waits for those who were answered, nor for one that gave up.
+"""Who commits what waits, and when. Law: nobody waits for a few who were answered, nor for one that gave up.
 
 SPEC section 4, group commit. A real store; a commit begins when it is handed to its thread, and ends when a test lets
 it.
@@ -87,6 +87,55 @@ def test_a_commit_begins_before_those_go_on_that_the_last_one_answered(
             await gate.reaches(begun=2, waiting=1)
             gate.may.release(2)
         assert gate.log == ["begins", "a", "begins", "b", "begins", "c", "d", "e"]
+
+    run(tmp_path, test, monkeypatch)
+
+
+def test_after_a_commit_of_many_those_who_ask_again_share_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(gate: Gate) -> None:
+        names = [f"note-{number}" for number in range(stores.MANY)]
+
+        async def twice(name: str) -> None:
+            await gate.write(name)
+            await gate.write(name)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(gate.write, "a")
+            await gate.reaches(begun=1, waiting=0)
+            for name in names:
+                tasks.start_soon(twice, name)
+            await gate.reaches(begun=1, waiting=len(names))
+            gate.may.release()
+            await gate.reaches(begun=2, waiting=0)
+            tasks.start_soon(gate.write, "b")
+            await gate.reaches(begun=2, waiting=1)
+            gate.may.release()
+            await gate.reaches(begun=3, waiting=0)
+            gate.may.release()
+        assert gate.log == ["begins", "a", "begins", *names, "begins", "b", *names]
+
+    run(tmp_path, test, monkeypatch)
+
+
+def test_after_a_commit_of_many_one_that_came_meanwhile_waits_for_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(gate: Gate) -> None:
+        names = [f"note-{number}" for number in range(stores.MANY)]
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(gate.write, "a")
+            await gate.reaches(begun=1, waiting=0)
+            for name in names:
+                tasks.start_soon(gate.write, name)
+            await gate.reaches(begun=1, waiting=len(names))
+            gate.may.release()
+            await gate.reaches(begun=2, waiting=0)
+            tasks.start_soon(gate.write, "b")
+            await gate.reaches(begun=2, waiting=1)
+            gate.may.release(2)
+        assert gate.log == ["begins", "a", "begins", *names, "begins", "b"]
 
     run(tmp_path, test, monkeypatch)
 
