@@ -26,6 +26,7 @@ from memd.store import (
     Brought,
     Count,
     Forgotten,
+    Leave,
     Rebuild,
     Reconcile,
     Rename,
@@ -139,6 +140,11 @@ CASES = {
     "forget all": Case(
         dict.fromkeys(BEFORE),
         tuple(map(forget, BEFORE)),
+        gone={"alpha": (b"first words", b"second words"), "beta": (b"words of beta",), "gamma": (b"words of gamma",)},
+    ),
+    "leave all": Case(
+        dict.fromkeys(BEFORE),
+        (Leave(tuple((name, hashed(raw)) for name, raw in BEFORE.items()), ME),),
         gone={"alpha": (b"first words", b"second words"), "beta": (b"words of beta",), "gamma": (b"words of gamma",)},
     ),
     "counted read": Case({**BEFORE}, (Count("beta", "sha256:" + "1" * 64, ME),)),
