@@ -120,7 +120,7 @@ def judge_answer(bench: Bench, trap: Trap, aim: Aim, outcome: Outcome) -> None:
         if any(each.kind in SYNCS and each.path == op.path for each in later) and not written:
             raise BadError("retried", f"{op.kind} of {op.path} was tried again")
     # A forget on a full disk is carried out anew, in the room it makes (SPEC 4): nothing rests on the first try.
-    anew = bench.verb.name == "forget" and aim.fault(aim.fired[0]) in _FULL
+    anew = bench.verb.name in ("forget", "forgets") and aim.fault(aim.fired[0]) in _FULL
     if failed and outcome.acknowledged and not anew:
         raise BadError("swallowed", f"acknowledged, though {failed[0].kind} of {failed[0].path} failed")
 
