@@ -21,11 +21,9 @@ def _no_constant(_name: str) -> object:
 
 
 def json_block(text: str) -> Block | None:
-    """The block that is one JSON object, or None when it is not."""
+    """The block of a text that begins with a brace, or None when it is not one JSON object."""
     try:
-        found = json.loads(text, object_pairs_hook=_Object, parse_constant=_no_constant)
-        if not isinstance(found, _Object):
-            return None
+        found: _Object = json.loads(text, object_pairs_hook=_Object, parse_constant=_no_constant)
         return _object_block(found)
     except (ValueError, RecursionError):
         return None

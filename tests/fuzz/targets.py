@@ -131,6 +131,7 @@ TARGETS = {
         words=(
             b"---\n",
             b"\n---\n",
+            b"  ---\n",
             b"name: ",
             b"description: ",
             b"type: ",
