@@ -162,11 +162,12 @@ class Listing(msgspec.Struct, frozen=True):
     def _lines_of(self, name: str) -> Iterator[tuple[int, int]]:
         """Where the lines that list `name` begin and end, found by their link: a save must not read every row."""
         link = f"{_LINK}{name}{_END}".encode()
+        own = f"{_OPEN}{name}{_LINK}{name}{_END}".encode() if _can_name(name) else b"\n"  # no line begins with that
         end = 0
         while (at := self.raw.find(link, end)) >= 0:
             start = self.raw.rfind(b"\n", 0, at) + 1
             end = self.raw.find(b"\n", at) + 1 or len(self.raw)
-            if listed_by(self._line(start, end), (name,)) == name:
+            if self.raw.startswith(own, start) or listed_by(self._line(start, end), (name,)) == name:
                 yield start, end
 
     def _with(self, start: int, end: int, fresh: str) -> "Listing":

@@ -47,9 +47,9 @@ BATCH_MAX = 64
 """Requests one commit carries at most; it bounds what a failed sync refuses and how long a first waiter waits."""
 MERGE_AT_ONCE = 250
 """Notes that are merged at most in the index while a save waits, some 5 ms; more are beside commits."""
-MANY = 16
+MANY = 4
 """Requests of a commit after which the next lets those come first who ask again."""
-TURNS = 3
+TURNS = 4
 """Turns of the event loop in which nobody comes, after which nobody is waited for."""
 COMMITS_MAX = 40
 """Stores that commit at once at most; one may wait long for a lock that another process holds."""

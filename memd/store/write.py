@@ -30,8 +30,11 @@ def carry_out(plan: Plan) -> list[Change]:
     one save: that is the group commit. The four files of a save take 0.5 ms so and 0.8 in turn where a sync takes
     0.2, and 0.7 and 1.7 where each sync commits a journal; the slower the syncs, the more is gained (`python -m
     tests.bench saving`: `save.syncs`, and `save.batch` for a save as one of many). The price: the first of 64 waits
-    for all, some 30 ms, and one failed sync refuses all. Waiting a moment for more gains nothing: who comes during
-    a commit is in the next.
+    for all, some 40 ms, and one failed sync refuses all. Waiting for more gains nothing where few save: who comes
+    during a commit is in the next. After a commit of many, `LiveStore` has those who ask again come first: each call
+    to the system waits for the interpreter while the loop answers, so that 64 got 1.05 ms a save beside their answers,
+    and get 0.85 after them. For the same reason nothing is staged by other threads while the rest is planned: that took
+    0.53 ms a save instead of 0.40.
 
     Errors: OSError, after which the directory must be read again; InterferenceError, before which nothing was
     changed.
