@@ -212,7 +212,7 @@ class _Found:
         self._snapshots = snapshots
         self._ranker = ranker
         self._numbers = [
-            [segments.numbers_of(part.segment, words, those_forms) for part in snapshot.parts]
+            [segments.numbers_of(part.segment, words, those_forms, asked) for part in snapshot.parts]
             for snapshot in snapshots
         ]
         self._recent = [
@@ -246,8 +246,9 @@ class _Found:
                 postings.add(part, numbers, end)
                 end += len(part.segment.names)
             pieces.append((store, list(snapshot.tail)))
-            notes.append((end, list(map(tails.score, snapshot.tail.values(), self._recent[store]))))
-            end += len(snapshot.tail)
+            if snapshot.tail:
+                notes.append((end, list(map(tails.score, snapshot.tail.values(), self._recent[store]))))
+                end += len(snapshot.tail)
         scores = postings.scores(mean, end)
         for begin, some in notes:
             scores[begin : begin + len(some)] = some
@@ -365,7 +366,8 @@ class _Postings:
         lengths = np.zeros(notes)
         first = 0
         for part, begin, last in self._parts:
-            docs[ends[first] : ends[last]] += begin
+            if begin:
+                docs[ends[first] : ends[last]] += begin
             first = last
             segment = part.segment
             lengths[begin : begin + len(segment.names)] = segment.sizes if self._ranker.is_rich else segment.lengths
@@ -376,7 +378,7 @@ class _Postings:
             norms = ((1 - B + B * lengths / mean) * K1).take(docs, mode="clip")
         norms += gains
         gains /= norms
-        gains *= np.repeat(self._weights, each)
+        gains *= np.array(self._weights).repeat(np.array(each))
         for at, above in self._above:
             gains[ends[at] : ends[at + 1]] += above
         scores: _Floats = np.bincount(docs, gains, notes).astype(np.float64, copy=False)

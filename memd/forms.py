@@ -77,7 +77,8 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     """One thing that a query asks of every note, found under `key` among the words, or the forms when it is one.
 
     `share` is how much it counts. A note that has it also gets the `above` of it: as much as these forms could give
-    at most. `beside` is the one form that is asked for with it. `word` is what it comes from, as it was written.
+    at most. `beside` is the one form that is asked for with it. `word` is what it comes from, as it was written. A
+    form `is_own` when it is the only form of the word that is spelled as it is.
     """
 
     word: str
@@ -85,6 +86,7 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     key: str
     share: float = 1.0
     is_form: bool = False
+    is_own: bool = False
     above: tuple[str, ...] = ()
     beside: str | None = None
 
@@ -107,7 +109,7 @@ class Query(msgspec.Struct, frozen=True):
     def asked_with(self, held: Container[str]) -> tuple[Asked, ...]:
         """What was said, and those of the joined that are `held`."""
         joined = [
-            Asked(f"{one} {other}", "joined", key, JOINED, is_form=True)
+            form_asked(f"{one} {other}", "joined", key, JOINED)
             for key, (one, other) in self.joined.items()
             if key in held
         ]
@@ -209,12 +211,17 @@ def asked_by(word: str) -> tuple[Asked, Sequence[Asked]]:
         return Asked(word, "word", term.key, 1.0 + WORD), ()
     (form,) = forms(word)
     beside = form if parts[0] == word else stem(word)
-    return Asked(word, "word", word, WORD, beside=beside), (Asked(parts[0], "form", form, is_form=True),)
+    return Asked(word, "word", word, WORD, beside=beside), (form_asked(parts[0], "form", form),)
 
 
 def _parts(parts: Iterable[str]) -> Sequence[Asked]:
     """What the parts of a longer word ask for."""
-    return [Asked(part, "part", stem(part), is_form=True) for part in parts if is_word(part)]
+    return [form_asked(part, "part", stem(part)) for part in parts if is_word(part)]
+
+
+def form_asked(word: str, kind: Kind, form: str, share: float = 1.0) -> Asked:
+    """What asks for a form."""
+    return Asked(word, kind, form, share, is_form=True, is_own=forms(form) == (form,))
 
 
 def joined(parts: Sequence[str]) -> dict[str, tuple[str, str]]:

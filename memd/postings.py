@@ -331,7 +331,7 @@ def _held(
     keys = np.array([hashed(ask.key) for ask in asked], _TERM)
     is_form = np.array([ask.is_form for ask in asked], bool)
     # A word that is its own and only form stands for that form.
-    is_term = np.array([not ask.is_form or forms.forms(ask.key) == (ask.key,) for ask in asked], bool)
+    is_term = np.array([not ask.is_form or ask.is_own for ask in asked], bool)
     spans = [_Spans() for _ in asked]
     for shelf, end in zip(shelves, ends.tolist(), strict=True):
         for which, owners in _owners(shelf, keys, is_form, is_term):

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from memd import forms
-from memd.forms import HOOK, NAME, Words
+from memd.forms import HOOK, NAME, Asked, Words
 from memd.tokens import spread_keys
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
@@ -163,8 +163,10 @@ def _mask(part: Part) -> _Mask:
     return np.ones(len(part.segment.names), np.bool_) if part.alive is None else part.alive
 
 
-def numbers_of(segment: Segment, keys: Mapping[str, int], those_forms: Mapping[str, int]) -> dict[int, Number]:
-    """What of these keys and forms a segment holds: the number of each under what the mappings have for it."""
+def numbers_of(
+    segment: Segment, keys: Mapping[str, int], those_forms: Mapping[str, int], asked: Sequence[Asked]
+) -> dict[int, Number]:
+    """What of these keys and forms a segment holds: the number of each under its place in what is asked."""
     found: dict[int, Number] = {}
     known, forms_known = segment.keys, segment.forms
     for key, at in keys.items():
@@ -175,7 +177,7 @@ def numbers_of(segment: Segment, keys: Mapping[str, int], those_forms: Mapping[s
         number = forms_known.get(form)
         if number is not None:
             found[at] = ~number
-        elif (number := known.get(form)) is not None and forms.forms(form) == (form,):
+        elif (number := known.get(form)) is not None and asked[at].is_own:
             found[at] = number
     return found
 

@@ -112,7 +112,8 @@ def held_forms(those: Mapping[str, object], snapshots: Iterable[Snapshot]) -> se
                 found |= wanted & part.segment.forms.keys()
                 found |= wanted & part.segment.keys.keys()
             for recent in snapshot.tail.values():
-                found |= wanted & recent.forms.keys()
+                if not wanted.isdisjoint(recent.forms.keys()):
+                    found |= wanted & recent.forms.keys()
     return found
 
 
