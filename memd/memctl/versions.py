@@ -14,7 +14,7 @@ def whole(ctl: Ctl, name: str, beginning: str) -> str:
     """
     if len(beginning) == HASH_LENGTH:
         return HASH_PREFIX + beginning
-    records = ctl.memory("log", name=name, limit=EVERY)["records"]
+    records = ctl.memory("log", name=name, limit=EVERY, reads=False)["records"]
     hashes = {
         record["hash"]
         for record in records

@@ -68,11 +68,13 @@ class ListParams(PlaceParams, kw_only=True, frozen=True):
 
 
 class LogParams(PlaceParams, kw_only=True, frozen=True):
-    """`memory.log`. `since` is in unix seconds; records at that second are included."""
+    """`memory.log`. `since` is in unix seconds; records at that second are included. `reads` false: none of them."""
 
     name: str | None = None
     limit: Limit = 50
     since: float | None = None
+    scope: Scope | None = None
+    reads: bool = True
 
 
 class ShowParams(PlaceParams, kw_only=True, frozen=True):

@@ -88,22 +88,24 @@ def counts_of(store: LiveStore, name: str) -> Counts:
 
 
 async def log(call: Call, params: LogParams) -> LogReply:
-    """`memory.log`: the journal records of both stores, newest first.
+    """`memory.log`: the journal records of both stores, or of one, newest first.
 
     Each store's append order holds; the two are merged by the running maximum of `at`, so that a clock that
     was set back never reorders a store.
     """
-    stores = await call.stores(params)
+    stores = await call.stores(params, params.scope)
     names = None if params.name is None else wanted_names(stores, params.name)
     streams = [
         timed(store.scope, await anyio.to_thread.run_sync(store.store.records)) for store in stores if store.opened
     ]
     merged = [(scope, record) for _, scope, record in merge(*streams, key=lambda timed: timed[0])]
-    kept = [(scope, record) for scope, record in reversed(merged) if is_wanted(record, names, params.since)]
+    kept = [(scope, record) for scope, record in reversed(merged) if is_wanted(record, names, params)]
     page = tuple(as_logged(scope, record) for scope, record in kept[: params.limit])
     words = "" if params.name is None else f"{ranking.quoted(params.name)}, "
     since = "" if params.since is None else f", since={params.since}"
-    again = f"memory.log({words}limit={len(kept)}{since})"
+    scope = "" if params.scope is None else f', scope="{params.scope}"'
+    reads = "" if params.reads else ", reads=false"
+    again = f"memory.log({words}limit={len(kept)}{since}{scope}{reads})"
     cut = f"[{len(page)} of {len(kept)} records · limit {params.limit} · {again} for all]"
     return LogReply(records=page, total=len(kept), notice=cut if len(page) < len(kept) else None)
 
@@ -139,9 +141,11 @@ def as_logged(scope: Scope, record: Record) -> LogRecord:
     )
 
 
-def is_wanted(record: Record, names: set[str] | None, since: float | None) -> bool:
-    """Whether a log that asks for these names, from this time on, shows the record."""
-    return (names is None or record.name in names) and (since is None or record.at >= since)
+def is_wanted(record: Record, names: set[str] | None, params: LogParams) -> bool:
+    """Whether a log that asks for these names, from its time on, with reads or without, shows the record."""
+    if record.op == "read" and not params.reads:
+        return False
+    return (names is None or record.name in names) and (params.since is None or record.at >= params.since)
 
 
 async def stats(call: Call, params: PlaceParams) -> StatsReply:

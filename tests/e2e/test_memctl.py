@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from memd.journal import Record, encode, records, seal
 from support.client_home import client_home
-from support.daemon import Daemon
+from support.daemon import Daemon, running_daemon
 from support.fake_daemon import FakeDaemon, result
 from support.memctl_program import Ran, command, memctl, memctl_env, memctl_on_terminal
 
@@ -277,3 +278,25 @@ def test_what_touches_many_notes_asks_a_person_first(daemon: Daemon) -> None:
         (daemon.store / f"{name}.md").unlink()
     assert run_on_terminal(daemon, "reconcile", "--accept", typed="y\n").code == 0
     assert {tuple(ops(daemon, name)) for name in names} == {(("save", "cli"), ("forget", "hand"))}
+
+
+def test_a_journal_too_long_for_one_answer_keeps_nobody_from_it() -> None:
+    with running_daemon() as daemon:
+        said = daemon.save("often", "A note that agents read all day.")
+        daemon.terminate()
+        journal = daemon.store / "ops.jsonl"
+        last = records(journal.read_bytes())[-1]
+        lines = []
+        for _ in range(40_000):
+            last = seal(Record("read", "often", said["hash"], last.at, by="cli"), last.digest)
+            lines.append(encode(last))
+        with journal.open("ab") as stream:
+            stream.write(b"".join(lines))
+        daemon.start()
+        logged = memctl(daemon.env, "log", "--scope", "repo", "--limit", "2", cwd=daemon.repo)
+        assert (logged.code, [row.split("\t")[2] for row in logged.out.splitlines()]) == (0, ["read", "read"])
+        assert memctl_on_terminal({**daemon.env, "NO_COLOR": "1"}, "-C", str(daemon.repo), "stats").code == 0
+        beginning = said["hash"].removeprefix("sha256:")[:8]
+        assert memctl(daemon.env, "show", "often", "--hash", beginning, cwd=daemon.repo).code == 0
+        asked = memctl_on_terminal(daemon.env, "-C", str(daemon.repo), "forget", "often", typed="y\n")
+        assert (asked.code, daemon.names()) == (0, [])

@@ -239,6 +239,21 @@ def test_the_notice_of_a_cut_list_tells_the_call_for_the_rest(daemon: Daemon) ->
     assert notice == '[1 of 2 records · limit 1 · memory.log("one", limit=2, since=1.0) for all]'
     notice = daemon.call("memory.log", limit=1)["notice"]
     assert notice == "[1 of 4 records · limit 1 · memory.log(limit=4) for all]"
+    notice = daemon.call("memory.log", limit=1, scope="repo", reads=False)["notice"]
+    assert notice == '[1 of 4 records · limit 1 · memory.log(limit=4, scope="repo", reads=false) for all]'
+
+
+def test_a_log_may_be_of_one_store_and_leave_out_what_was_only_read(daemon: Daemon) -> None:
+    daemon.save("here")
+    daemon.save("everywhere", scope="global")
+    daemon.call("memory.read", name="here")
+
+    def told(**params: object) -> list[tuple[str, str]]:
+        return [(record["op"], record["name"]) for record in daemon.call("memory.log", **params)["records"]]
+
+    assert told(scope="repo") == [("read", "here"), ("save", "here")]
+    assert told(scope="global") == [("save", "everywhere")]
+    assert sorted(told(reads=False)) == [("save", "everywhere"), ("save", "here")]
 
 
 def test_stats_count_notes_saves_and_reads(daemon: Daemon) -> None:

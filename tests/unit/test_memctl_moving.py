@@ -131,13 +131,19 @@ PRINTED: list[tuple[list[str], list[Any], str, str]] = [
     ),
     (
         ["diff", "disk", "--to", "2b2b2b2b"],
-        [("memory.log", {"name": "disk", "limit": EVERY}), ("memory.diff", {"name": "disk", "to": TWO})],
+        [
+            ("memory.log", {"name": "disk", "limit": EVERY, "reads": False}),
+            ("memory.diff", {"name": "disk", "to": TWO}),
+        ],
         DIFF,
         "",
     ),
     (
         ["restore", "disk", ONE[:15]],
-        [("memory.log", {"name": "disk", "limit": EVERY}), ("memory.restore", {"name": "disk", "hash": ONE})],
+        [
+            ("memory.log", {"name": "disk", "limit": EVERY, "reads": False}),
+            ("memory.restore", {"name": "disk", "hash": ONE}),
+        ],
         "restored disk · repo — Disks fill\n",
         "",
     ),

@@ -26,7 +26,7 @@ DEFAULTS: dict[type[Params], tuple[dict[str, object], dict[str, object]]] = {
         {},
         {"scope": None, "type": None, "limit": None, "offset": 0, "bodies": False, "texts": False},
     ),
-    protocol.LogParams: ({}, {"name": None, "limit": 50, "since": None}),
+    protocol.LogParams: ({}, {"name": None, "limit": 50, "since": None, "scope": None, "reads": True}),
     protocol.ShowParams: ({"name": "a"}, {"hash": None, "scope": None}),
     protocol.DiffParams: ({"name": "a"}, {"from_": None, "to": None, "scope": None}),
     protocol.RestoreParams: ({"name": "a", "hash": "b"}, {"scope": None}),

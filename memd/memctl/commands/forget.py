@@ -71,7 +71,7 @@ def _find(ctl: Ctl, name: str) -> dict[str, Any]:
 def _versions(ctl: Ctl, name: str, scope: str) -> int:
     """How many texts the journal has for the note since it was last forgotten."""
     hashes = set()
-    for record in ctl.memory("log", name=name, limit=EVERY)["records"]:
+    for record in ctl.memory("log", name=name, limit=EVERY, reads=False)["records"]:
         if (record["name"], record["scope"]) != (name, scope):
             continue
         if record["op"] == "forget":

@@ -12,7 +12,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 
 from memd.memctl.arguments import HASH_PREFIX, count, moment
-from memd.memctl.ctl import EVERY, Ctl, given
+from memd.memctl.ctl import Ctl, given
 from memd.memctl.exits import OK
 from memd.memctl.layout import cut
 from memd.memctl.terminal import BOLD, DIM, Cell
@@ -51,12 +51,7 @@ def options(parser: ArgumentParser) -> None:
 def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
     """Run the command; gives its exit code."""
     name = words[0] if words else None
-    # The verb merges both stores; of one store only, any of its records may be the one that is wanted.
-    limit = options.limit if ctl.scope is None else EVERY
-    reply = ctl.memory("log", **given(name=name, limit=limit, since=options.since))
-    if ctl.scope is not None:
-        records = [one for one in reply["records"] if one["scope"] == ctl.scope]
-        reply = {**reply, "records": records[: options.limit], "total": len(records)}
+    reply = ctl.memory("log", **given(name=name, limit=options.limit, since=options.since, scope=ctl.scope))
     if ctl.is_json:
         ctl.out.json(reply)
         return OK

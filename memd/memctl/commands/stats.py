@@ -53,7 +53,7 @@ def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
 def _written(ctl: Ctl, scopes: list[str]) -> None:
     """A column a day for what was written, a line a store."""
     now = time.time()
-    records = ctl.memory("log", limit=EVERY, since=now - DAYS * _DAY)["records"]
+    records = ctl.memory("log", limit=EVERY, since=now - DAYS * _DAY, reads=False)["records"]
     rows: list[list[Cell]] = []
     for scope in scopes:
         ages = [int((now - one["at"]) // _DAY) for one in records if one["scope"] == scope and one["op"] in _WRITES]
