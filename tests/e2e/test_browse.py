@@ -154,6 +154,24 @@ def test_a_filter_and_a_search_never_leave_a_hidden_note_chosen(daemon: Daemon) 
     browsing(daemon, act)
 
 
+def test_what_an_earlier_search_found_is_not_shown_for_a_later_one(daemon: Daemon) -> None:
+    for name in ("crane", "tide"):
+        daemon.save(name)
+
+    async def act(seat: Seat) -> None:
+        await seat.sees(lambda: seat.names == ["crane", "tide"])
+        notes = list(seat.app.state.notes)
+        late = ("ti", [("repo", "tide")])  # asked before the line was emptied, answered after
+        seat.app.take(notes, *late)
+        assert seat.names == ["crane", "tide"]
+        await seat.press("/", *"crane")
+        await seat.sees(lambda: seat.names == ["crane"])
+        seat.app.take(notes, *late)
+        assert seat.names == ["crane"]
+
+    browsing(daemon, act)
+
+
 def test_a_delete_asks_and_shows_the_receipt(daemon: Daemon) -> None:
     for name in ("crane", "lamp"):
         daemon.save(name, "text")

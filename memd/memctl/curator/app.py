@@ -25,7 +25,7 @@ from textual.strip import Strip
 from textual.widgets import Footer, Input, Static
 
 from memd.memctl.curator.source import Source
-from memd.memctl.curator.state import Line, Note, State
+from memd.memctl.curator.state import Key, Line, Note, State
 from memd.memctl.layout import cells_in, cut
 from memd.memctl.terminal import safe_line, safe_text
 from memd_client.errors import MemdError
@@ -219,13 +219,19 @@ class Curator(App[None]):
     @work(thread=True, exclusive=True, group="load")
     def load(self) -> None:
         """Ask for the notes, and again for what a search finds among them."""
+        query = self.state.query
         try:
             notes = self.source.notes()
-            found = self.source.found(self.state.query) if self.state.query else None
+            found = self.source.found(query) if query else None
         except MemdError as error:
             self.call_from_thread(self.say, error.message)
             return
-        self.call_from_thread(lambda: self.show(self.state.with_notes(notes).with_query(self.state.query, found)))
+        self.call_from_thread(self.take, notes, query, found)
+
+    def take(self, notes: list[Note], query: str, found: list[Key] | None) -> None:
+        """Show the notes there are, and what a search found among them if it is still what is searched for."""
+        state = self.state.with_notes(notes)
+        self.show(state.with_query(query, found) if query == state.query else state)
 
     @work(thread=True, group="listen")
     def listen(self) -> None:
