@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -248,7 +249,7 @@ def test_a_log_may_be_of_one_store_and_leave_out_what_was_only_read(daemon: Daem
     daemon.save("everywhere", scope="global")
     daemon.call("memory.read", name="here")
 
-    def told(**params: object) -> list[tuple[str, str]]:
+    def told(**params: Any) -> list[tuple[str, str]]:
         return [(record["op"], record["name"]) for record in daemon.call("memory.log", **params)["records"]]
 
     assert told(scope="repo") == [("read", "here"), ("save", "here")]
