@@ -15,6 +15,7 @@ from memd.memctl.commands.remember import HOOK_MAX, proposed, split
 from memd.memctl.front import COMMANDS, module_name
 from support.daemon import Daemon, running_daemon
 from support.memctl_program import ROOT, memctl, memctl_env, memctl_on_terminal
+from support.waiting import until
 
 KEY = "ghp_" + "a1B2" * 9
 
@@ -170,6 +171,17 @@ def test_unchanged_or_emptied_is_nothing(daemon: Daemon, tmp_path: Path, step: s
     assert (ran.code, ran.out, ran.err) == (0, "", "nothing was changed\n")
     assert text_of(daemon, "crane") == before
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_hand_written_note_that_was_only_looked_at_keeps_its_bytes(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.save("crane")
+    raw = b"\xef\xbb\xbf---\r\ntype: user\r\ndescription: It stalls\r\n---\r\nAt low tide.\r\n"
+    file = daemon.store_of(daemon.repo) / "hand.md"
+    file.write_bytes(raw)
+    until(lambda: "hand" in daemon.names())
+    ran = memctl(editing(daemon, tmp_path, "pass"), "edit", "hand", cwd=daemon.repo)
+    assert (ran.code, ran.err) == (0, "nothing was changed\n")
+    assert file.read_bytes() == raw
 
 
 def test_a_refused_text_is_opened_again_with_the_reason(daemon: Daemon, tmp_path: Path) -> None:

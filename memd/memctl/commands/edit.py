@@ -92,7 +92,7 @@ class Draft:
         if code:
             raise Stop(REFUSED, f"{command[0]} ended with {code}; nothing was saved; the text is in {self.path}")
         try:
-            text = self.path.read_text("utf-8")
+            text = self.path.read_bytes().decode()  # line ends as they are: what was not touched is as it was
         except FileNotFoundError:
             return ""
         except (OSError, UnicodeDecodeError):
