@@ -411,7 +411,8 @@ def test_a_log_in_a_pipe_has_the_words_of_the_journal(env: dict[str, str]) -> No
 
 
 def test_a_log_of_one_store_asks_for_no_more_than_it_shows(env: dict[str, str]) -> None:
-    _, [(method, params)] = against(env, {}, "log", "--scope", "repo", "--limit", "3", "--json")
+    table = {"memory.log": {"records": [], "total": 0}}
+    _, [(method, params)] = against(env, table, "log", "--scope", "repo", "--limit", "3", "--json")
     assert (method, params) == ("memory.log", {"cwd": HERE, "limit": 3, "scope": "repo"})
 
 
