@@ -93,6 +93,22 @@ def test_memctl_gives_up_on_a_stopped_daemon_with_exit_code_5(
     assert "Traceback" not in told.err
 
 
+def test_doctor_names_the_process_that_is_stuck_and_not_a_restart_that_it_does_not_heed(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert daemon.process is not None
+    monkeypatch.setattr("memd.memctl.running._TIMEOUT", 0.3)
+    monkeypatch.setattr(wire, "LOOK", 0.3)
+    for name, value in daemon.env.items():
+        if name != "PYTHONWARNINGS":
+            monkeypatch.setenv(name, value)
+    with stopped(daemon):
+        assert front.run(["doctor", "-C", str(daemon.repo)]) == 1
+    told = capfd.readouterr().out
+    assert f"`kill -9 {daemon.process.pid}`, then `memctl start`" in told
+    assert "memctl restart" not in told
+
+
 # -- what is at the socket's path and is not memd ----------------------------------------------------------------
 
 

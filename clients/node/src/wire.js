@@ -85,7 +85,7 @@ export class Wire {
       for (;;) {
         const text = await this.#next(until === null ? null : Math.max(0, until - Date.now()));
         if (text === null) {
-          throw new NoAnswer(`${method}: no answer from ${this.path} within ${timeout / 1000} s; see \`memctl status\``);
+          throw new NoAnswer(`${method}: no answer from ${this.path} within ${timeout / 1000} s; see \`memctl doctor\``);
         }
         const message = decode(text);
         if ("method" in message) continue;

@@ -108,16 +108,16 @@ def _why(env: Mapping[str, str], path: str) -> str:
     """What keeps a daemon that was started from answering, as far as it shows."""
     if os.path.lexists(path) and not stat.S_ISSOCK(os.lstat(path).st_mode):
         return f"no memd can answer at {path}: what is there is no socket; move it away"
-    holder = _holder(home(env))
-    if holder is not None:
+    pid = holder(home(env))
+    if pid is not None:
         return (
-            f"memd serves {home(env)} (process {holder}) and does not answer at {path}: it has another MEMD_SOCKET,"
+            f"memd serves {home(env)} (process {pid}) and does not answer at {path}: it has another MEMD_SOCKET,"
             f" or its socket's file was removed, and then it ends within a minute; end it to go on now"
         )
     return f"memd was started but does not answer at {path} after {WAIT:g} s; its log should say why: {log_path(env)}"
 
 
-def _holder(directory: str) -> str | None:
+def holder(directory: str) -> str | None:
     """The process that a home's lifetime lock names, None where nobody holds it."""
     try:
         lock = os.open(os.path.join(directory, ".daemon.lock"), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

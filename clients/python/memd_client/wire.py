@@ -119,7 +119,7 @@ class Wire:
                 how_long = f"within {timeout:g} s" if timeout is not None else f"and it answers nobody for {LOOK:g} s"
                 raise NoAnswer(
                     f"{method}: no answer from {self.path} {how_long};"
-                    " memd may be stopped or stuck: see `memctl status`, or end its process"
+                    " memd may be stopped or stuck: `memctl doctor` names its process"
                 ) from None
             if isinstance(error, OSError):
                 raise ConnectionLost(f"{method}: the connection to {self.path} broke: {error}") from error

@@ -14,7 +14,8 @@ from memd import __version__
 from memd.memctl import running
 from memd.memctl.ctl import Ctl
 from memd.memctl.ward.finding import Finding
-from memd_client.errors import MemdError, Unavailable
+from memd_client import starting
+from memd_client.errors import MemdError, NoAnswer, Unavailable
 
 _LIMITS = "/proc/sys/fs/inotify"
 _REMEDIES = {
@@ -29,7 +30,7 @@ def look(ctl: Ctl) -> Iterator[Finding]:
     try:
         hello = running.running()
     except Unavailable as error:
-        yield Finding("daemon", error.message, "`memctl restart`, and `memctl logs` for what it said")
+        yield _useless(error)
         return
     if hello is None:
         yield from _absent(ctl)
@@ -40,7 +41,7 @@ def look(ctl: Ctl) -> Iterator[Finding]:
     try:
         status = ctl.call("daemon.status")
     except MemdError as error:
-        yield Finding("daemon", error.message, "`memctl restart`, and `memctl logs` for what it said")
+        yield _useless(error)
         return
     for one in status["findings"]:
         remedy = _REMEDIES.get(one["kind"], "`memctl logs` says more")
@@ -48,6 +49,15 @@ def look(ctl: Ctl) -> Iterator[Finding]:
     if not status["watching"] and not any(one["kind"] == "watching" for one in status["findings"]):
         cause = "nothing is watched; hand edits wait for the minute's scan"
         yield Finding("watching", cause, _limited(_REMEDIES["watching"]))
+
+
+def _useless(error: MemdError) -> Finding:
+    """A daemon that is there and is no use. One that does not answer does not heed a restart either."""
+    remedy = "`memctl restart`"
+    if isinstance(error, NoAnswer):
+        pid = starting.holder(memd_client.home()) or ""
+        remedy = f"end its process{f' with `kill -9 {pid}`' * pid.isdecimal()}, then `memctl start`"
+    return Finding("daemon", error.message, f"{remedy}, and `memctl logs` for what it said")
 
 
 def _absent(ctl: Ctl) -> Iterator[Finding]:
