@@ -95,10 +95,12 @@ def test_after_a_commit_of_many_those_who_ask_again_share_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(gate: Gate) -> None:
-        names = [f"note-{number}" for number in range(stores.MANY)]
+        names = [f"note-{number}" for number in range(2 * stores.MANY)]
 
         async def twice(name: str) -> None:
             await gate.write(name)
+            for _ in range(names.index(name)):  # one asks after the other
+                await anyio.lowlevel.checkpoint()
             await gate.write(name)
 
         async with anyio.create_task_group() as tasks:
