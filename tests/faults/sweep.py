@@ -22,7 +22,7 @@ from .sweep_runs import CHANGES, Aim, Bench, NthAim, about_of, die, report, shap
 from .sweep_tasks import carried_out
 from .sweep_trap import Die, Op
 from .sweep_verbs import verbs
-from .sweep_world import a_world
+from .sweep_world import World, a_world
 
 MANY: Final = {"kills": 60, "recoveries": 3, "errors": 3}
 """Notes that the verbs of many notes take."""
@@ -124,11 +124,16 @@ def recoveries(tally: Tally) -> None:
     """The daemon dies at each call of a recovery that has something to do, and another daemon recovers that."""
     bench, world = tally.bench, tally.bench.world
     known: set[tuple[str, ...]] = set()
+    met: set[frozenset[tuple[tuple[str, int | bytes], int]]] = set()
     for number in itertools.count(1):
         aim = Aim(number, die)
         outcome = bench.broken(aim)
         if not aim.fired:
             return
+        stands = standing_shape(world)
+        if stands in met:
+            continue
+        met.add(stands)
         left = bench.left()
         broken = world.keep("broken")
         clean = Aim(0, die)
@@ -151,6 +156,16 @@ def recoveries(tally: Tally) -> None:
                 again = bench.left()
                 kept_whole = again._replace(locks=left_again.locks, journals=left.journals)
                 bench.recover_and_judge(outcome, kept_whole)
+
+
+def standing_shape(world: World) -> frozenset[tuple[tuple[str, int | bytes], int]]:
+    """What a run left, without what chance and the clock have put into it: a recovery does the same with the same."""
+    files: Counter[tuple[str, int | bytes]] = Counter()
+    for path in world.home.rglob("*"):
+        if path.is_file():
+            held = path.read_bytes() if path.suffix == ".md" else path.stat().st_size
+            files[shape(str(path.relative_to(world.home))), held] += 1
+    return frozenset(files.items())
 
 
 def numbered(op: Op) -> tuple[str, str]:
