@@ -49,6 +49,13 @@ def test_a_form_of_a_word_finds_the_note(query: str, body: str, spare: list[Note
     assert names(query, *spare, ("other", "", "quite another matter"), right)[:1] == ["right"]
 
 
+@pytest.mark.parametrize("spare", [[], FILLER], ids=["tail", "segment"])
+def test_a_word_spelled_as_another_words_form_is_no_match(spare: list[Note]) -> None:
+    """`aliases` has the form `alias`, the word `alias` another."""
+    assert names("aliases", *spare, ("other", "", "an alias"), ("right", "", "aliases")) == ["right"]
+    assert names("aliases", *spare, ("other", "", "an alias")) == []
+
+
 FIRST: list[tuple[str, Note, Note]] = [
     ("retries", ("b", "", "it retries so"), ("a", "", "it retried so")),
     ("deploy", ("b", "Deploy on Fridays", "never do so then"), ("a", "Never do so then", "deploy on Fridays")),
