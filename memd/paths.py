@@ -20,6 +20,8 @@ KEY_BYTES: Final = 200
 """The longest plain key, in bytes of its file name."""
 
 _NO_SUCH_FILE: Final = frozenset({errno.ENOENT, errno.ELOOP, errno.ENXIO})  # symlinks to nothing, a socket
+_TELLS_NOTHING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ESTALE})
+"""What reading fails with where another moment may tell: a guess would answer from a store that is another's."""
 _SMALL: Final = 8192  # a path has at most 4,096 bytes: a longer `.git` or `.origin` file is something else
 _FLATTENED: Final = str.maketrans(dict.fromkeys("/\\:", "-"))
 
@@ -137,7 +139,8 @@ def canonical_repo(cwd: Path) -> Path:
     """The path that the whole repository around `cwd` is known by; the real path of `cwd` where there is none.
 
     It is the parent of git's common directory when that is a `.git`, else the common directory itself: a bare
-    repository, a submodule. Never raises; a path that is gone is judged by the directories above it.
+    repository, a submodule. A path that is gone is judged by the directories above it. Errors: OSError, only when the
+    system has nothing left to read a `.git` file with, or its disk fails.
     """
     here = _real(cwd)
     # Every request comes through here: path objects are made only where there is something to look at.
@@ -297,10 +300,12 @@ def _pointed_to(file: Path, keyword: bytes = b"") -> Path | None:
 
 
 def _read_small(file: Path) -> bytes | None:
-    """The bytes of a small regular file; None for anything else, and for what does not read."""
+    """The bytes of a small regular file; None for anything else, and for what does not read. Errors: OSError."""
     try:
         return _small_file(file)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in _TELLS_NOTHING:
+            raise
         return None
 
 

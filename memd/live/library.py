@@ -225,7 +225,7 @@ class Library:
 
     def _saves_of(self, session: str) -> int | None:
         """How many saves a session has made by now; None where that cannot be told."""
-        with suppress(MemdError):
+        with suppress(MemdError, OSError):
             live = self.sessions.get(session)
             return None if live is None else live.used(*self.place(live.state.cwd))
         return None

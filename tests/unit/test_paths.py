@@ -210,6 +210,20 @@ def test_a_broken_git_file_is_a_repository_where_it_stands(top: Path, make: Call
     assert paths.canonical_repo(below(broken, "src")) == broken
 
 
+def test_a_git_file_that_nobody_can_read_now_is_not_a_broken_one(top: Path) -> None:
+    side = worktree(repository(top / "repo") / ".git", top / "side")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.open("/", os.O_RDONLY)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            paths.canonical_repo(side)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert paths.canonical_repo(side) == top / "repo"
+
+
 @pytest.mark.parametrize("make", BROKEN.values(), ids=BROKEN.keys())
 def test_so_is_one_whose_commondir_is_broken(top: Path, make: Callable[[Path], None]) -> None:
     side = worktree(repository(top / "repo") / ".git", top / "side")
