@@ -118,15 +118,21 @@ class SessionFiles:
 
     def peek(self, file: str) -> Session | None:
         """The session that a file of the directory holds, by the file's name; None when it does not read."""
-        read = self._read(file)
+        try:
+            read = self._read(file)
+        except OSError:
+            return None
         return None if read is None else read[0]
 
     def _read(self, file: str) -> tuple[Session, Stamp] | None:
-        """The session that a file holds, and the stamp it was read under; None when it does not read."""
+        """The session that a file holds, and the stamp it was read under; None when it holds none, or is gone.
+
+        Errors: OSError when the disk does not let it be read.
+        """
         try:
             raw, stamp = self.disk.read(self.directory / file, FILE_MAX)
             return _decode(raw), stamp
-        except (OSError, msgspec.MsgspecError, RecursionError):
+        except (FileNotFoundError, NotRegularError, msgspec.MsgspecError, RecursionError):
             return None
 
     def purge(self, is_forgotten: Callable[[Session, Scope, str], bool]) -> list[Session]:
@@ -134,9 +140,11 @@ class SessionFiles:
 
         What was set aside since it did not read cannot be looked into, and may hold anything: it goes. So does what a
         crash left half written; nobody may write a session meanwhile. A file that stands as it did is not read again
-        for a note that its block does not speak of.
+        for a note that its block does not speak of. One that cannot be read now fails it once all others are done:
+        it may hold what was forgotten.
         """
         changed = []
+        failure: OSError | None = None
         known, self._shown = self._shown, {}
         for seen in self._entries():
             if ASIDE.search(seen.name) or is_staged(seen.name):
@@ -149,7 +157,10 @@ class SessionFiles:
                 or shown.stamp != seen.stamp
                 or any(is_forgotten(shown.session, *of) for of in shown.parts)
             ):
-                read = self._read(seen.name)
+                try:
+                    read = self._read(seen.name)
+                except OSError as error:
+                    failure, read = error, None
                 if read is None:
                     continue
                 session, stamp = read
@@ -160,6 +171,8 @@ class SessionFiles:
                     continue
                 shown = Shown.of(session, stamp)
             self._shown[seen.name] = shown
+        if failure is not None:
+            raise failure
         return changed
 
     def seen(self) -> list[Seen]:

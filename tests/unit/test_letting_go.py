@@ -177,7 +177,42 @@ def test_a_file_that_did_not_read_is_looked_into_again(tmp_path: Path) -> None:
     files = SessionFiles(tmp_path / "sessions", disk)
     files.store(Session("a", "/", 0, None, block=block_of("alpha")))
     disk.arm(1)
-    assert files.purge(lambda _session, _scope, stem: stem == "alpha") == []
+    with pytest.raises(OSError, match="Input/output error"):  # whoever forgets is told, and asks again
+        files.purge(lambda _session, _scope, stem: stem == "alpha")
     [changed] = files.purge(lambda _session, _scope, stem: stem == "alpha")
     assert changed.id == "a"
     assert b"Words of alpha" not in files.path("a").read_bytes()
+
+
+class Sick(FastDisk):
+    """A disk that has nothing left to open one file with, while it is sick."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.is_sick = True
+
+    def step(self, call: str, path: Path) -> None:
+        """Fail the reading of that file."""
+        super().step(call, path)
+        if self.is_sick and (call, path.name) == ("read", self.name):
+            raise OSError(errno.EMFILE, "Too many open files")
+
+
+def test_a_session_that_cannot_be_read_while_blocks_are_purged_is_purged_later(tmp_path: Path) -> None:
+    async def whole() -> None:
+        disk = Sick("b.json")
+        sessions = LiveSessions(tmp_path / "sessions")
+        files = sessions.files = SessionFiles(tmp_path / "sessions", disk)
+        for session in ("a", "b", "c"):
+            files.store(Session(session, "/", 0, None, block=block_of("alpha")))
+        store = LiveStore(Scope.GLOBAL, Store(tmp_path / "memory", disk=FastDisk(), clock=Clock()), sessions)
+        await store.write(save("alpha", "Words of alpha."))
+        await store.write(forget("alpha"))
+        holding = [path.name for path in files.directory.iterdir() if b"Words of alpha" in path.read_bytes()]
+        assert holding == ["b.json"]
+        disk.is_sick = False
+        await store.write(save("beta", "Words of beta."))
+        assert not any(b"Words of alpha" in path.read_bytes() for path in files.directory.iterdir())
+
+    anyio.run(whole)
