@@ -5,6 +5,7 @@ read whole at opening and after a failed write, and caught up before every commi
 first seed's kind may hold the same lock in turn (SPEC section 4).
 """
 
+import errno
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -88,7 +89,7 @@ class State:
 
         A journal that grew is read from its last known record on, which has to stand there still; one that
         changed in any other way, or all of it when `whole`, is read anew. Errors: Unreadable when it is not a
-        regular file; the state is then as it was.
+        regular file, FileNotFoundError when the directory went with it; the state is then as it was.
 
         So an append is chained to the record the file ends in, as far as its stamp (size, times, inode) tells
         under the lock; who appends without the lock is found by `appended`.
@@ -97,6 +98,8 @@ class State:
         stamp = None if status is None else Stamp.of(status)
         if stamp == self.journal_stamp and not whole:
             return
+        if stamp is None and self.heads.live_count and not self.directory.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "the store's directory is gone", str(self.directory))
         digest = self.digest
         if whole or not self._read_growth(stamp):
             raw, stamp = (b"", None) if stamp is None else self._read_journal_from(0)

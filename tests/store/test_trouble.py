@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memd.errors import Storage
+from memd.errors import Storage, Suspended
 from memd.store import Forgotten, Reconcile, Request
 from support.disks import WRITING, FailingDisk, FastDisk
 from support.stores import Kept, check_invariants, forget, holding, opened, save, standing
@@ -79,3 +79,35 @@ def test_forgets_of_a_whole_store_that_fail_half_way_do_not_suspend_it(error: in
         kept.saved("delta", "The store goes on.")
         assert kept.store.verify() == ()
     raise AssertionError
+
+
+class Taken(FastDisk):
+    """The directory is taken away before the N-th step from now."""
+
+    def __init__(self, directory: Path, number: int) -> None:
+        super().__init__()
+        self.directory, self.left = directory, number
+
+    def step(self, call: str, path: Path) -> None:
+        super().step(call, path)
+        self.left -= 1
+        if self.left == 0:
+            self.directory.rename(self.directory.with_name("aside"))
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+def test_a_store_whose_directory_is_taken_away_while_it_is_looked_at_is_not_begun_anew(
+    number: int, room: Path
+) -> None:
+    kept = opened(room / "store")
+    kept.commit(save("alpha", "One."), save("beta", "Two."), save("gamma", "Three."))
+    disk = Taken(kept.directory, number)
+    kept.use(disk)
+    kept.commit(Reconcile())
+    assert disk.left <= 0
+    (refused,) = kept.commit(save("new", "Words."))
+    assert isinstance(refused, Suspended | Storage)
+    assert not kept.directory.exists()
+    kept.directory.with_name("aside").rename(kept.directory)
+    kept.do(Reconcile())
+    goes_on(kept)
