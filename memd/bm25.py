@@ -7,6 +7,7 @@ SPEC section 6.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -95,17 +96,20 @@ class Ranking(msgspec.Struct, frozen=True, eq=False):
             return []
         if end < self.total:
             # All that tie with the last place stay in: names decide which of them has it.
-            cutoff = np.partition(self.scores, -end)[-end]
+            ordered = self.scores.copy()
+            ordered.partition(-end)
+            cutoff = ordered[-end]
             found = (self.scores >= cutoff).nonzero()[0]
         else:
             found = self.scores.nonzero()[0]
-        pieces = np.searchsorted(self.ends, found, "right").tolist()
-        places = zip(self.scores[found].tolist(), found.tolist(), pieces, strict=True)
-        best = sorted((-score, *self._where(at, piece)) for score, at, piece in places)
+        best = sorted(
+            [(-score, *self.where(at)) for score, at in zip(self.scores[found].tolist(), found.tolist(), strict=True)]
+        )
         return [Scored(store, name, -score) for score, store, name in best[offset:end]]
 
-    def _where(self, at: int, piece: int) -> tuple[int, str]:
+    def where(self, at: int) -> tuple[int, str]:
         """The store and the name of the note at a place of `scores`."""
+        piece = bisect_right(self.ends, at)
         store, names = self.pieces[piece]
         return store, names[at - self.ends[piece]]  # below 0: counted from the piece's end
 

@@ -6,7 +6,6 @@ at the best point. Pure: arithmetic on the rankings of `bm25`, no other arrays.
 """
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Final, NamedTuple
@@ -271,20 +270,13 @@ def _best(ranking: Ranking) -> list[tuple[int, int, str]]:
     last = ranking.scores[order[:CANDIDATES][-1]]
     # All that tie with the last stay in until their names decide: the answer must not hang on how notes came in.
     places = order[: int((ranking.scores >= last).sum())].tolist()
-    found = [(at, *_note_at(ranking, at)) for at in places if ranking.scores[at] > 0]
+    found = [(at, *ranking.where(at)) for at in places if ranking.scores[at] > 0]
     found.sort(key=lambda note: (-float(ranking.scores[note[0]]), note[1], note[2]))
     return found[:CANDIDATES]
 
 
 def _at(ranking: Ranking | None, at: int) -> float:
     return 0.0 if ranking is None else float(ranking.scores[at])
-
-
-def _note_at(ranking: Ranking, at: int) -> tuple[int, str]:
-    """The store and the name of one of the ranking's scores."""
-    piece = bisect_right(ranking.ends, at)
-    store, names = ranking.pieces[piece]
-    return store, names[at - ranking.ends[piece]]
 
 
 def _unit(snapshots: Sequence[Snapshot]) -> float:
