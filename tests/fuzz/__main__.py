@@ -195,7 +195,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Look for bytes that break a law.")
     parser.add_argument("targets", nargs="*", choices=[*TARGETS, []], metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--seconds", type=int, default=60, help="of fuzzing a target (60)")
-    parser.add_argument("--plant-seconds", type=int, default=180, help="for each planted bug, at most (180)")
+    parser.add_argument("--plant-seconds", type=int, default=600, help="for each planted bug, at most (600)")
     parser.add_argument(
         "--examples", type=int, default=100_000, help="of Hypothesis, shared by the targets; 0: none (100,000)"
     )
