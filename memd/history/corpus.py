@@ -44,11 +44,12 @@ class Hit(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some hits of `total`; `lost` directories are of a repository nobody knows and were not searched."""
+    """Some hits of `total`. Not searched: `lost` directories of a repository nobody knows, and what was `unread`."""
 
     hits: list[Hit]
     total: int
     lost: int
+    unread: int
 
 
 class Progress(NamedTuple):
@@ -81,6 +82,7 @@ class _State(msgspec.Struct, frozen=True, eq=False):
     wanted: int = 0
     read: int = 0
     lost: int = 0
+    unread: int = 0
 
 
 class Corpus:
@@ -102,18 +104,21 @@ class Corpus:
     def refresh(self, sources: Sources, stop: Callable[[], bool] = lambda: False) -> None:
         """Read what is new, file by file; a search meanwhile finds what was read. Never raises for a file."""
         ours, lost = belonging(self._catalog.files(sources), self.whose)
+        unread = self._catalog.unread
         ours.sort(key=lambda found: found.status.st_mtime_ns)
         known = dict(self._state.transcripts)
         transcripts = {found.path: known[found.path] for found in ours if found.path in known}
         sessions = {found.path: found.session for found in ours}
         fresh = {found.path for found in ours if _is_read(transcripts.get(found.path), found)}
         if len(fresh) == len(ours) and transcripts.keys() == known.keys() and sessions == self._state.sessions:
-            self._state = msgspec.structs.replace(self._state, lost=lost, wanted=len(ours), read=len(ours))
+            counts = {"wanted": len(ours), "read": len(ours), "lost": lost, "unread": unread}
+            self._state = msgspec.structs.replace(self._state, **counts)
             return
 
         def publish() -> None:
             newest = [transcripts[found.path] for found in reversed(ours) if found.path in transcripts]
-            self._state = _assembled(newest, sessions, wanted=len(ours), read=len(fresh), lost=lost)
+            assembled = _assembled(newest, sessions, wanted=len(ours), read=len(fresh), lost=lost)
+            self._state = msgspec.structs.replace(assembled, unread=unread)
 
         publish()
         due = len(fresh) + _PUBLISH_EVERY
@@ -155,7 +160,7 @@ class Corpus:
                     continue
                 session = state.sessions[transcript.path]
                 hits.append(Hit(session, entry.id, entry.kind, snippet(entry.text, asked)))
-        return Page(hits, ranking.total - gone, state.lost)
+        return Page(hits, ranking.total - gone, state.lost, state.unread)
 
     def read(self, sources: Sources, url: str) -> tuple[str, Entry] | None:
         """The session and the entry at an address, of this repository only; None when there is none."""

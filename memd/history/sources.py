@@ -71,6 +71,12 @@ class Catalog:
         self._lock = threading.Lock()
         self._listings: dict[Path, tuple[int, list[Path]]] = {}
         self._heads: dict[Path, tuple[Stamp, Header]] = {}
+        self._unread: set[Path] = set()
+
+    @property
+    def unread(self) -> int:
+        """How many directories and files could not be read when they were last looked for."""
+        return len(self._unread)
 
     def files(self, sources: Sources) -> list[Found]:
         """The transcripts of the sources, each once, by path."""
@@ -78,6 +84,7 @@ class Catalog:
             return self._files(sources)
 
     def _files(self, sources: Sources) -> list[Found]:
+        self._unread = set()
         owners = {named.transcript: named for named in sources.sessions.values() if named.transcript is not None}
         paths_ = set(self._below(sources.seed)) | set(self._below(sources.claude))
         if sources.named:
@@ -88,8 +95,11 @@ class Catalog:
 
     def _found(self, path: Path, owner: Named | None, sessions: Mapping[str, Named]) -> Found | None:
         seen = _regular(path)
-        header = None if seen is None else self._head(path, seen)
-        if seen is None or header is None:
+        if seen is None:
+            return None
+        header = self._head(path, seen)
+        if header is None:
+            self._unread.add(path)
             return None
         session = header.session or (stem(path) if owner is None else owner.session)
         known = owner or sessions.get(session)
@@ -117,7 +127,7 @@ class Catalog:
         """The transcripts in the directories of a root."""
         if root is None:
             return
-        for directory in _listed(root):
+        for directory in self._listed(root) or ():
             if not (directory.regular or directory.symlink):
                 yield from self._in(root / directory.name)
 
@@ -129,10 +139,23 @@ class Catalog:
         then, files = self._listings.get(directory, (0, []))
         if then == changed:
             return files
-        files = [directory / seen.name for seen in _listed(directory) if seen.regular and seen.name.endswith(SUFFIX)]
+        listed = self._listed(directory)
+        if listed is None:
+            return []
+        files = [directory / seen.name for seen in listed if seen.regular and seen.name.endswith(SUFFIX)]
         if time.time_ns() - changed > QUIET_NS:
             self._listings[directory] = (changed, files)
         return files
+
+    def _listed(self, directory: Path) -> list[Seen] | None:
+        """What stands in a directory, nothing where there is none; None where it does not read, which is noted."""
+        try:
+            return Disk().scan(directory)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError:
+            self._unread.add(directory)
+            return None
 
 
 def belonging(files: list[Found], whose: Whose) -> tuple[list[Found], int]:
@@ -188,10 +211,3 @@ def _regular(path: Path) -> os.stat_result | None:
     except (OSError, ValueError):
         return None
     return seen if Seen.of(path.name, seen).regular else None
-
-
-def _listed(directory: Path) -> list[Seen]:
-    try:
-        return Disk().scan(directory)
-    except OSError:
-        return []

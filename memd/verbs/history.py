@@ -68,5 +68,7 @@ def notices(params: HistorySearchParams, answer: Answer) -> Iterator[str]:
     if page.lost:
         directories = "1 directory" if page.lost == 1 else f"{page.lost} directories"
         yield f"[{directories} of sessions not searched: the checkout is gone, its repository unknown]"
+    if page.unread:
+        yield f"[{page.unread} of the directories and files of sessions did not read and were not searched]"
     if progress.read < progress.transcripts:
         yield f"[{progress.read} of {progress.transcripts} transcripts read so far · ask again for the rest]"

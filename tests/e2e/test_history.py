@@ -375,3 +375,16 @@ def test_files_of_others_in_the_directory_of_the_cache_stay(daemon: Daemon) -> N
     assert found(daemon, "crane") == [("c-1", "u1")]
     assert not outdated.exists()
     assert theirs.read_text() == "years of work\n"
+
+
+def test_transcripts_that_do_not_read_are_said(daemon: Daemon) -> None:
+    write(claude_file(daemon, "-repo", "c-1"), claude("user", "the crane", cwd=daemon.repo, uuid_="u1"))
+    projects = daemon.user / ".claude" / "projects"
+    aside = projects.rename(daemon.user / "aside")
+    projects.symlink_to("projects")
+    looked = search(daemon, "crane")
+    assert looked["hits"] == []
+    assert looked["notice"] == "[1 of the directories and files of sessions did not read and were not searched]"
+    projects.unlink()
+    aside.rename(projects)
+    assert found(daemon, "crane") == [("c-1", "u1")]
