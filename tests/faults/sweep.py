@@ -121,7 +121,10 @@ def half_of(tally: Tally, number: int) -> None:
 
 
 def recoveries(tally: Tally) -> None:
-    """The daemon dies at each call of a recovery that has something to do, and another daemon recovers that."""
+    """The daemon dies at each call of a recovery that has something to do, and another daemon recovers that.
+
+    A recovery that mends the same in the same order as another is the same, whatever its threads look at meanwhile.
+    """
     bench, world = tally.bench, tally.bench.world
     known: set[tuple[str, ...]] = set()
     met: set[frozenset[tuple[tuple[str, int | bytes], int]]] = set()
@@ -138,11 +141,11 @@ def recoveries(tally: Tally) -> None:
         broken = world.keep("broken")
         clean = Aim(0, die)
         bench.recover(clean)
-        steps = tuple(f"{op.kind} {shape(op.path)}" for op in clean.seen if op.kind in CHANGES)
-        if steps in known or not any(mends(op) for op in clean.seen):
+        steps = tuple(f"{op.kind} {shape(op.path)}" for op in clean.seen if mends(op))
+        if steps in known or not steps:
             continue
         known.add(steps)
-        for inner in range(1, len(steps) + SLICES):
+        for inner in range(1, sum(op.kind in CHANGES for op in clean.seen) + SLICES):
             at = f"{number}.{inner}"
             if not tally.task.takes(inner, at):
                 continue
