@@ -268,7 +268,7 @@ def weigh_plainly(found: Iterable[Held[_Where]], notes: int) -> list[tuple[Weigh
 
 def weigh(found: Iterable[Held[_Where]], notes: int) -> list[tuple[Weighty, _Where]]:
     """What is held and worth asking for, with its weight; see `rich`."""
-    of_forms = {one.asked.key: one.frequency for one in found if one.asked.is_form}
+    of_forms = {ask.key: one.frequency for one in found if (ask := one.asked).is_form}
     most = max(FEW, notes // RARE)
     more: set[str] = set()  # the forms that every note has as the very word
     kept: list[tuple[Weighty, _Where]] = []
@@ -286,7 +286,8 @@ def weigh(found: Iterable[Held[_Where]], notes: int) -> list[tuple[Weighty, _Whe
         elif ask.key in more and ask.is_form:
             share += forms.WORD
         above = sum([idf(notes, of_forms[form]) for form in ask.above if form in of_forms]) if ask.above else 0.0
-        kept.append((Weighty(ask, share * idf(notes, frequency), above), one.where))
+        weight = share * math.log(1 + (notes - frequency + 0.5) / (frequency + 0.5))  # `idf`, 30 times a query
+        kept.append((Weighty(ask, weight, above), one.where))
     return kept
 
 
@@ -295,10 +296,14 @@ def _places(names: Iterable[str], snapshots: Sequence[Snapshot]) -> Iterator[int
     begin = 0
     for snapshot in snapshots:
         for part in snapshot.parts:
-            found = (part.segment.places[name] for name in names if name in part.segment.places)
-            yield from (begin + at for at in found if part.alive is None or part.alive[at])
-            begin += len(part.segment.names)
-        yield from (begin + at for at, name in enumerate(snapshot.tail) if name in names)
+            places = part.segment.places
+            for name in names:
+                if name in places and (part.alive is None or part.alive[places[name]]):
+                    yield begin + places[name]
+            begin += len(places)
+        for at, name in enumerate(snapshot.tail):
+            if name in names:
+                yield begin + at
         begin += len(snapshot.tail)
 
 
@@ -349,15 +354,14 @@ class _Postings:
         """Take the postings of a part whose notes begin at this place among the scores."""
         segment = part.segment
         counts = segment.weighed if self._ranker.is_rich else segment.counts
-        for weighty, at in self._kept:
-            number = numbers.get(at)
-            if number is not None:
-                if weighty.above:
-                    self._above.append((len(self._docs), weighty.above))
-                docs, tfs = segments.postings(segment, number, counts)
-                self._docs.append(docs)
-                self._tfs.append(tfs)
-                self._weights.append(weighty.weight)
+        kept = [(weighty, numbers[at]) for weighty, at in self._kept if at in numbers]
+        for weighty, number in kept:
+            if weighty.above:
+                self._above.append((len(self._docs), weighty.above))
+            docs, tfs = segments.postings(segment, number, counts)
+            self._docs.append(docs)
+            self._tfs.append(tfs)
+            self._weights.append(weighty.weight)
         self._parts.append((part, begin, len(self._docs)))
 
     def scores(self, mean: float, notes: int) -> _Floats:

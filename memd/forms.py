@@ -108,6 +108,8 @@ class Query(msgspec.Struct, frozen=True):
 
     def asked_with(self, held: Container[str]) -> tuple[Asked, ...]:
         """What was said, and those of the joined that are `held`."""
+        if not held:
+            return self.said
         joined = [
             form_asked(f"{one} {other}", "joined", key, JOINED)
             for key, (one, other) in self.joined.items()
@@ -187,15 +189,13 @@ def query(text: str) -> Query:
             for key in tokens.spread_keys(one.word):
                 words.setdefault(key, Asked(key.removesuffix(_SPREAD), "character", key, CHARACTER))
     together = joined(parts)
-    for key in together.keys() & those_forms.keys():
-        del together[key]
+    if not together.keys().isdisjoint(those_forms):
+        together = {key: pair for key, pair in together.items() if key not in those_forms}
     stripped = text.strip()
     slug = note.slug(stripped)
-    return Query(
-        (*words.values(), *those_forms.values()),
-        tuple(dict.fromkeys(name for name in (stripped, slug, slug.replace("-", "_"), *wholes) if name)),
-        together,
-    )
+    names = dict.fromkeys((stripped, slug, slug.replace("-", "_"), *wholes))
+    names.pop("", None)
+    return Query((*words.values(), *those_forms.values()), tuple(names), together)
 
 
 @lru_cache(maxsize=4096)

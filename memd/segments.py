@@ -189,8 +189,10 @@ def living(part: Part, numbers: Sequence[Number]) -> list[int]:
         part.counted.append(_counted(part))
     counted = part.counted[0]
     held: list[int] = counted.take(numbers, mode="wrap").tolist()
+    if part.alive is None:
+        return held
     for at, number in enumerate(numbers):
-        if held[at] < 0 and part.alive is not None:
+        if held[at] < 0:
             docs, _ = postings(segment, number, segment.counts)
             counted[number] = held[at] = int(np.count_nonzero(part.alive.take(docs)))
     return held

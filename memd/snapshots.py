@@ -109,8 +109,9 @@ def held_forms(those: Mapping[str, object], snapshots: Iterable[Snapshot]) -> se
     if wanted:
         for snapshot in snapshots:
             for part in snapshot.parts:
-                found |= wanted & part.segment.forms.keys()
-                found |= wanted & part.segment.keys.keys()
+                for keys in (part.segment.forms.keys(), part.segment.keys.keys()):
+                    if not wanted.isdisjoint(keys):
+                        found |= wanted & keys
             for recent in snapshot.tail.values():
                 if not wanted.isdisjoint(recent.forms.keys()):
                     found |= wanted & recent.forms.keys()
