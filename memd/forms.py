@@ -7,7 +7,7 @@ for, and how much each counts, is `query`; what that makes of a note's score is 
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Final, Literal
@@ -106,7 +106,7 @@ class Query(msgspec.Struct, frozen=True):
         """All of it, in order."""
         return self.asked_with(self.joined)
 
-    def asked_with(self, held: Container[str]) -> tuple[Asked, ...]:
+    def asked_with(self, held: Collection[str]) -> tuple[Asked, ...]:
         """What was said, and those of the joined that are `held`."""
         if not held:
             return self.said
