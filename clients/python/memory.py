@@ -20,6 +20,7 @@ import atexit
 import os
 
 from memd_client import errors
+from memd_client.pages import Pages
 from memd_client.pool import Pool
 from memd_client.session import NOT_GIVEN, Caller, NotGiven, here
 
@@ -160,7 +161,13 @@ class _Sync:
 
     def list_memory(self) -> Listed:
         """See `memory.list_memory`."""
-        return self.list(bodies=True)
+        pages = Pages()
+        while pages.more:
+            try:
+                pages.take(self.list(limit=pages.limit, offset=pages.offset, bodies=True))
+            except errors.TooLarge as error:
+                pages.halve(error)
+        return pages.listed
 
     def delete_memory(self, name: str, scope: str) -> Forgotten:
         """See `memory.delete_memory`."""
@@ -288,8 +295,17 @@ async def list(
 
 
 async def list_memory() -> Listed:
-    """Return every note of both stores with its body, a shadowed global one marked `shadowed`. SPEC 13."""
-    return await list(bodies=True)
+    """Return every note of both stores with its body, a shadowed global one marked `shadowed`. SPEC 13.
+
+    However many there are: what one reply cannot hold is asked for in pages.
+    """
+    pages = Pages()
+    while pages.more:
+        try:
+            pages.take(await list(limit=pages.limit, offset=pages.offset, bodies=True))
+        except errors.TooLarge as error:
+            pages.halve(error)
+    return pages.listed
 
 
 async def delete_memory(name: str, scope: str) -> Forgotten:

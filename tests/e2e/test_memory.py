@@ -382,3 +382,18 @@ def test_a_deleted_file_is_never_served(daemon: Daemon) -> None:
     assert daemon.names() == ["stays"]
     until(lambda: daemon.call("memory.reconcile")["repo"]["forgotten"] == 1)
     assert [record["op"] for record in daemon.call("memory.log", name="gone")["records"]] == ["forget", "save"]
+
+
+def test_more_notes_than_a_reply_holds_are_listed_whole(daemon: Daemon) -> None:
+    daemon.store.mkdir(parents=True)
+    names = [f"n{number:02}" for number in range(11)]
+    for name in names:
+        (daemon.store / f"{name}.md").write_text(f"---\nname: {name}\ntype: user\n---\n\n{name}\n{'x' * 900_000}\n")
+    with pytest.raises(memd_client.errors.TooLarge):
+        daemon.call("memory.list", bodies=True)
+    rows = "(f'{len(row[\"body\"])}-{row[\"name\"]}' for row in memory.sync.list_memory()['notes'])"
+    program = f"import memory; print(*{rows})"
+    told = subprocess.run(
+        [sys.executable, "-c", program], env=daemon.env, cwd=daemon.repo, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split() == [f"900004-{name}" for name in names]

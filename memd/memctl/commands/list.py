@@ -13,9 +13,12 @@ from memd.memctl.arguments import NOTE_TYPES, count
 from memd.memctl.ctl import Ctl, given
 from memd.memctl.exits import OK
 from memd.memctl.terminal import BOLD, DIM, YELLOW, Cell
+from memd_client.errors import TooLarge
+from memd_client.pages import Pages
 
 TYPE_CHECKING = False  # the real one would import typing, 2 ms
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 USAGE = "[--type TYPE] [--limit N]"
@@ -31,7 +34,7 @@ def options(parser: ArgumentParser) -> None:
 
 def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
     """Run the command; gives its exit code."""
-    reply = ctl.memory("list", **given(type=options.type, limit=options.limit, scope=ctl.scope))
+    reply = _listed(ctl, options.limit, **given(type=options.type, scope=ctl.scope))
     if ctl.is_json:
         ctl.out.json(reply)
         return OK
@@ -41,6 +44,21 @@ def run(ctl: Ctl, options: Namespace, words: list[str]) -> int:
     elif len(reply["notes"]) < reply["total"]:
         ctl.tell(f"{len(reply['notes'])} of {reply['total']} notes")
     return OK
+
+
+def _listed(ctl: Ctl, limit: int | None, **params: object) -> Mapping[str, Any]:
+    """The reply; all of it in pages where one would be too large."""
+    if limit is not None:
+        return ctl.memory("list", limit=limit, **params)
+    pages = Pages()
+    while pages.more:
+        page = given(limit=pages.limit, offset=pages.offset or None)
+        try:
+            reply: Any = ctl.memory("list", **page, **params)
+            pages.take(reply)
+        except TooLarge as error:
+            pages.halve(error)
+    return pages.listed
 
 
 def _row(note: dict[str, Any]) -> list[Cell]:
