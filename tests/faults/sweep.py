@@ -268,7 +268,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--verb", action="append")
     parser.add_argument("--at")
-    parser.add_argument("--parts", type=int, default=SLICES, help=f"how many of {SLICES} parts of the points; too few is a failure")
+    parser.add_argument("--parts", type=int, default=SLICES, help=f"how many of {SLICES} parts of the points")
     arguments = parser.parse_args()
     names = arguments.verb or [verb.name for verb in verbs(1)]
     good = True
