@@ -228,11 +228,18 @@ def _site(error: BaseException) -> str:
 
 
 def _encoded(request: Request, result: Result, room: int) -> bytes:
-    """The bytes of a result; an internal error where it is no JSON, too_large where it passes `room`."""
+    """The bytes of a result; an internal error where it is no JSON, too_large where it passes `room`.
+
+    An error is told as it is, however little room the rest of its batch has left: `_MEMBER_SLACK` is kept for it.
+    """
     try:
-        reply = _encode(to_serializable_one(to_response(request, result)))
+        answer = to_serializable_one(to_response(request, result))
+        reply = _encode(answer)
     except Exception as error:  # noqa: BLE001 - a reply that cannot be written is an incident of its verb
-        reply = _encode(to_serializable_one(to_response(request, _incident(request.method, error))))
+        answer = to_serializable_one(to_response(request, _incident(request.method, error)))
+        reply = _encode(answer)
+    if isinstance(answer, dict) and "error" in answer:
+        room = max(room, _MEMBER_SLACK + len(_encode(request.id)))
     if len(reply) <= room:
         return reply
     text = f"{request.method}: the reply would pass {REPLY_MAX} bytes; ask for less at a time"

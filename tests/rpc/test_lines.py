@@ -306,6 +306,19 @@ def test_a_reply_that_leaves_no_room_for_the_rest_of_its_batch_is_too_large() ->
     assert ["error" in member for member in replies] == [True] + [False] * (BATCH_MAX - 1)
 
 
+def test_an_error_is_told_as_it_is_however_little_room_is_left_for_it() -> None:
+    """Found by the fuzzer: behind a long reply an error said that its own reply would be too large."""
+    wrong = b'{"jsonrpc":"2.0","id":"last","method":"fake.echo","params":[1]}'
+
+    def batch(size: int) -> bytes:
+        return b"[" + request("fake.sized", 1, size=size) + b"," + wrong + b"]"
+
+    size = REPLY_MAX - len(batch(REPLY_MAX)) - 2 * 1024 - FRAME - 10  # ten bytes are left, and the slack
+    first, last = answer(batch(size))
+    assert "result" in first
+    assert (last["id"], last["error"]["data"]["kind"]) == ("last", "invalid_params")
+
+
 # -- what must not leak ----------------------------------------------------------------------------------------
 
 
