@@ -79,7 +79,7 @@ def bring_one(plan: Plan, source: Sourced, done: Done) -> None:
         update(plan, source, target, done)
     elif target.is_forgotten and not done.anew:
         done.forgotten.append(source.name)
-    elif source.raw is None:
+    elif source.raw is None or done.wanted:  # a new one comes after those before it: rows are in the source's order
         done.wanted.append(source.name)
     else:
         _ = plan.listing  # it must read, or nothing is taken

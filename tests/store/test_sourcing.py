@@ -47,6 +47,15 @@ def test_a_text_is_asked_for_only_where_it_is_needed(kept: Kept) -> None:
     assert len(records(kept.directory)) == size
 
 
+def test_rows_are_in_the_source_s_order_whichever_text_was_at_hand(kept: Kept) -> None:
+    first = bring(kept, there("beta", "One", with_text=False), there("gamma", "Two"))
+    assert (first.adopted, first.wanted) == ({}, ("beta", "gamma"))
+    bring(kept, there("beta", "One"), there("gamma", "Two"))
+    assert [line.split("]")[0] for line in rows(kept.directory)[1:]] == ["- [beta", "- [gamma"]
+    later = bring(kept, there("beta", "One anew"), there("delta", "New", with_text=False), there("gamma", "Two anew"))
+    assert (later.updated, later.wanted) == ({"beta": "beta", "gamma": "gamma"}, ("delta",))
+
+
 def test_a_record_says_which_text_of_which_note_came(kept: Kept) -> None:
     bring(kept, there("alpha", "Theirs"), there("beta", "Two"))
     assert said(kept, "beta") == [("adopt", "claude", {"source_hash": content_hash(b"# Two\n")})]
