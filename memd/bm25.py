@@ -132,8 +132,8 @@ def rich(query: Query, snapshots: Sequence[Snapshot]) -> Ranking:
     with `idf = ln(1 + (N − n + 0.5) / (n + 0.5))` of the n of N notes that hold it at all.
 
     - *What is asked for*: every form (share 1), and with a lower share each word as it stands, so that of two notes
-      with a form the one with the very word is first; two neighbours written as one; and the single characters of
-      Han, Kana and Hangul pairs. `forms` has the rules and the shares. What many notes hold tells little: neither a
+      with a form the one with the very word is first; in a query of at most `forms.NEIGHBOURS` parts two neighbours
+      written as one; and the single characters of Han, Kana and Hangul pairs. `forms` has the rules and the shares. What many notes hold tells little: neither a
       word beside its form nor a part of a longer word is asked for when more than `FEW` notes and one of `RARE` have
       it. A word that all notes have that have its form is asked for by its form, with both shares.
     - *tf* is how often the note holds it, a place in its name or hook counted `NAME` or `HOOK` times: they say what a

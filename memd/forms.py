@@ -29,6 +29,10 @@ CHARACTER: Final = 0.1
 """What is asked for beside forms, which count 1: a word as it stands, one that has parts, two words written as one, a
 Han, Kana or Hangul character of a pair."""
 
+NEIGHBOURS: Final = 10
+"""Parts of a query at most whose neighbours are tried as one word: a longer one has other words for it as well, and its
+many pairs would be looked for in vain."""
+
 Field = Literal["name", "hook", "body"]
 FIELDS: Final[tuple[Field, ...]] = ("name", "hook", "body")
 Kind = Literal["word", "form", "part", "joined", "character"]
@@ -188,7 +192,7 @@ def query(text: str) -> Query:
         for one in tuple(words.values()):
             for key in tokens.spread_keys(one.word):
                 words.setdefault(key, Asked(key.removesuffix(_SPREAD), "character", key, CHARACTER))
-    together = joined(parts)
+    together = joined(parts) if len(parts) <= NEIGHBOURS else {}
     if not together.keys().isdisjoint(those_forms):
         together = {key: pair for key, pair in together.items() if key not in those_forms}
     stripped = text.strip()

@@ -3,7 +3,7 @@
 import pytest
 
 from memd import forms, tokens
-from memd.forms import CHARACTER, EXACT, JOINED, WORD, Words
+from memd.forms import CHARACTER, EXACT, JOINED, NEIGHBOURS, WORD, Words
 
 FORMS = {
     "scripts/forge_pr.py": ("script", "forg", "pr", "py"),
@@ -99,6 +99,12 @@ def test_what_prose_joins_by_a_hyphen_is_no_identifier() -> None:
 def test_neighbours_are_asked_for_as_one_word() -> None:
     assert asked("file names")["filenam", True] == ("joined", JOINED)
     assert not any(kind == "joined" for kind, _ in asked("数据 file").values())
+
+
+def test_of_a_long_query_neighbours_are_not() -> None:
+    longest = ["forge_pr", *(f"word{number}" for number in range(NEIGHBOURS - 2))]  # as many parts
+    assert forms.query(" ".join(longest)).joined
+    assert not forms.query(" ".join([*longest, "further"])).joined
 
 
 def test_of_a_pair_of_characters_each_is_asked_for_too() -> None:
