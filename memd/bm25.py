@@ -133,9 +133,10 @@ def rich(query: Query, snapshots: Sequence[Snapshot]) -> Ranking:
 
     - *What is asked for*: every form (share 1), and with a lower share each word as it stands, so that of two notes
       with a form the one with the very word is first; in a query of at most `forms.NEIGHBOURS` parts two neighbours
-      written as one; and the single characters of Han, Kana and Hangul pairs. `forms` has the rules and the shares. What many notes hold tells little: neither a
-      word beside its form nor a part of a longer word is asked for when more than `FEW` notes and one of `RARE` have
-      it. A word that all notes have that have its form is asked for by its form, with both shares.
+      written as one; and the single characters of Han, Kana and Hangul pairs. `forms` has the rules and the shares.
+      What many notes hold tells little: neither a word beside its form nor a part of a longer word is asked for when
+      more than `FEW` notes and one of `RARE` have it. A word that all notes have that have its form is asked for by
+      its form, with both shares.
     - *tf* is how often the note holds it, a place in its name or hook counted `NAME` or `HOOK` times: they say what a
       note is for. *size* is how many forms the note has, each place counted once, and `mean` that of all notes.
     - *above* is for an identifier, a path, a version: the most that all its parts could give any note. So a note with

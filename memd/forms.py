@@ -30,8 +30,8 @@ CHARACTER: Final = 0.1
 Han, Kana or Hangul character of a pair."""
 
 NEIGHBOURS: Final = 10
-"""Parts of a query at most whose neighbours are tried as one word: a longer one has other words for it as well, and its
-many pairs would be looked for in vain."""
+"""Parts of a query at most whose neighbours are tried as one word: a longer one has other words for it as well, and
+its many pairs would be looked for in vain."""
 
 Field = Literal["name", "hook", "body"]
 FIELDS: Final[tuple[Field, ...]] = ("name", "hook", "body")
