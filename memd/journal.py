@@ -177,10 +177,13 @@ def replay(raw: bytes, prev: str = "", first_line: int = 1, heads: "Heads | None
     return Replay(records, count, lines, size, len(raw) - size, line_of, reason, prev, unchained)
 
 
-def records(raw: bytes) -> list[Record]:
-    """Every record of `raw`, in order; the chain is not judged, which is most of what a replay costs."""
+def records(raw: bytes) -> Iterator[Record]:
+    """Every record of `raw`, in order, decoded one by one: together they take several times the bytes of their lines.
+
+    The chain is not judged, which is most of what a replay costs.
+    """
     decoded = (decode(line) for line, _ in _lines(raw))
-    return [record for record in decoded if record is not None]
+    return (record for record in decoded if record is not None)
 
 
 def last_record(tail: bytes) -> Record | None:

@@ -132,10 +132,10 @@ class State:
         self.lines += replay.lines
         self.journal_stamp = stamp
 
-    def all_records(self) -> list[Record]:
-        """Every record of the journal file, read again."""
+    def all_records(self) -> Iterator[Record]:
+        """Every record of the journal file, which is read again at once; decoded one by one."""
         if self.journal_stamp is None:
-            return []
+            return iter(())
         raw, _ = self._read_journal_from(0)
         return journal.records(raw)
 

@@ -432,13 +432,13 @@ class Store:
             raise NotFound("the note has no version of that hash; memory.log lists them")
         return raw
 
-    def records(self) -> list[Record]:
+    def records(self) -> Iterator[Record]:
         """Every record of the journal, in append order; no lock, since what is there does not change.
 
-        Errors: Unreadable, Storage.
+        It is read at once, and decoded as it is asked for. Errors: Unreadable, Storage.
         """
         try:
-            return self.state.all_records() if self._is_there() else []
+            return self.state.all_records() if self._is_there() else iter(())
         except OSError as error:
             raise storage(error) from error
 

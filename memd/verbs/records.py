@@ -3,8 +3,10 @@
 SPEC section 7.
 """
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from heapq import merge
 
 import anyio.to_thread
@@ -95,19 +97,29 @@ async def log(call: Call, params: LogParams) -> LogReply:
     """
     stores = await call.stores(params, params.scope)
     names = None if params.name is None else wanted_names(stores, params.name)
-    streams = [
-        timed(store.scope, await anyio.to_thread.run_sync(store.store.records)) for store in stores if store.opened
-    ]
-    merged = [(scope, record) for _, scope, record in merge(*streams, key=lambda timed: timed[0])]
-    kept = [(scope, record) for scope, record in reversed(merged) if is_wanted(record, names, params)]
-    page = tuple(as_logged(scope, record) for scope, record in kept[: params.limit])
+    total, page = await anyio.to_thread.run_sync(partial(newest, stores, names, params))
     words = "" if params.name is None else f"{ranking.quoted(params.name)}, "
     since = "" if params.since is None else f", since={params.since}"
     scope = "" if params.scope is None else f', scope="{params.scope}"'
     reads = "" if params.reads else ", reads=false"
-    again = f"memory.log({words}limit={len(kept)}{since}{scope}{reads})"
-    cut = f"[{len(page)} of {len(kept)} records · limit {params.limit} · {again} for all]"
-    return LogReply(records=page, total=len(kept), notice=cut if len(page) < len(kept) else None)
+    again = f"memory.log({words}limit={total}{since}{scope}{reads})"
+    cut = f"[{len(page)} of {total} records · limit {params.limit} · {again} for all]"
+    return LogReply(records=page, total=total, notice=cut if len(page) < total else None)
+
+
+def newest(stores: list[LiveStore], names: set[str] | None, params: LogParams) -> tuple[int, tuple[LogRecord, ...]]:
+    """How many records a log is about, and the newest of them as it shows them; blocking.
+
+    No more of them are held at once: a journal may have hundreds of thousands.
+    """
+    streams = [timed(store.scope, store.store.records()) for store in stores if store.opened]
+    total = 0
+    kept: deque[tuple[Scope, Record]] = deque(maxlen=params.limit)
+    for _, scope, record in merge(*streams, key=lambda timed: timed[0]):
+        if is_wanted(record, names, params):
+            total += 1
+            kept.append((scope, record))
+    return total, tuple(as_logged(scope, record) for scope, record in reversed(kept))
 
 
 def wanted_names(stores: list[LiveStore], name: str) -> set[str]:
@@ -117,7 +129,7 @@ def wanted_names(stores: list[LiveStore], name: str) -> set[str]:
     return {name, note.slug(name), *(stem for store in stores for stem in lookup.stems(store, name))}
 
 
-def timed(scope: Scope, records: list[Record]) -> Iterator[tuple[int, Scope, Record]]:
+def timed(scope: Scope, records: Iterable[Record]) -> Iterator[tuple[int, Scope, Record]]:
     """A store's records in append order, each with the latest time up to it."""
     latest = 0
     for record in records:

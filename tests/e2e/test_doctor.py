@@ -75,7 +75,7 @@ def test_fix_mends_what_is_safe_and_says_what_is_left(daemon: Daemon) -> None:
     fixed = doctor(daemon, "--fix")
     try:
         assert [one["kind"] for one in fixed["fixed"]] == ["permissions", "daemon"]
-        assert fixed["ok"] is True
+        assert (fixed["ok"], fixed["findings"]) == (True, [])
         assert daemon.home.stat().st_mode & 0o777 == 0o700
         assert (daemon.store / "crane.md").stat().st_mode & 0o777 == 0o600
         assert doctor(daemon)["fixed"] == []

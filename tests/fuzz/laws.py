@@ -362,7 +362,7 @@ def records(data: bytes) -> None:
     told = journal.replay(data, heads=heads)
     assert found.size + found.torn_bytes == len(data)
     assert found.count == len(found.records) == told.count
-    assert found.records == journal.records(data)
+    assert found.records == list(journal.records(data))
     last = found.records[-1] if found.records else None
     assert journal.last_record(data[: found.size]) == last
     assert found.digest == (last.digest if last else "")

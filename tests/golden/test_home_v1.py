@@ -69,7 +69,7 @@ def test_its_notes_read_as_they_were_meant(kept: Kept) -> None:
 
 
 def test_its_records_are_all_there_as_they_were_written(kept: Kept) -> None:
-    records = kept.store.records()
+    records = list(kept.store.records())
     assert [record.op for record in records].count("starred") == 1
     [starred] = [record for record in records if record.op == "starred"]
     assert starred.extra == {"colour": "blue", "lines": [1, 2, {"to": 3}]}

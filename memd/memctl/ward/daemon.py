@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterator
 
 import memd_client
@@ -17,6 +18,14 @@ from memd.memctl.ward.finding import Finding
 from memd_client import starting
 from memd_client.errors import MemdError, NoAnswer, Unavailable
 
+TYPE_CHECKING = False  # the real one would import typing, 2 ms
+if TYPE_CHECKING:
+    from typing import Any
+
+BEGINS_S = 3.0
+"""Seconds within which a daemon that has just begun to answer watches, on a busy machine too."""
+
+_LOOK_S = 0.02
 _LIMITS = "/proc/sys/fs/inotify"
 _REMEDIES = {
     "config": "mend the config; `memctl status` names the key",
@@ -39,7 +48,7 @@ def look(ctl: Ctl) -> Iterator[Finding]:
         cause = f"the daemon is memd {hello['version']}, memctl is of {__version__}"
         yield Finding("version", cause, "`memctl restart`: the daemon of before the upgrade still runs")
     try:
-        status = ctl.call("daemon.status")
+        status = _status(ctl)
     except MemdError as error:
         yield _useless(error)
         return
@@ -49,6 +58,16 @@ def look(ctl: Ctl) -> Iterator[Finding]:
     if not status["watching"] and not any(one["kind"] == "watching" for one in status["findings"]):
         cause = "nothing is watched; hand edits wait for the minute's scan"
         yield Finding("watching", cause, _limited(_REMEDIES["watching"]))
+
+
+def _status(ctl: Ctl) -> dict[str, Any]:
+    """What the daemon says of itself, once it has begun to watch or says why it does not: it answers before that."""
+    deadline = time.monotonic() + BEGINS_S
+    while True:
+        status = ctl.call("daemon.status")
+        if status["watching"] or status["findings"] or time.monotonic() >= deadline:
+            return status
+        time.sleep(_LOOK_S)
 
 
 def _useless(error: MemdError) -> Finding:
