@@ -20,7 +20,7 @@ import atexit
 import os
 
 from memd_client import errors
-from memd_client.pages import Pages
+from memd_client.pages import Pages, whole
 from memd_client.pool import Pool
 from memd_client.session import NOT_GIVEN, Caller, NotGiven, here
 
@@ -161,13 +161,7 @@ class _Sync:
 
     def list_memory(self) -> Listed:
         """See `memory.list_memory`."""
-        pages = Pages()
-        while pages.more:
-            try:
-                pages.take(self.list(limit=pages.limit, offset=pages.offset, bodies=True))
-            except errors.TooLarge as error:
-                pages.halve(error)
-        return pages.listed
+        return whole(lambda limit, offset: self.list(limit=limit, offset=offset, bodies=True))
 
     def delete_memory(self, name: str, scope: str) -> Forgotten:
         """See `memory.delete_memory`."""

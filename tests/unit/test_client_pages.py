@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memd_client.errors import TooLarge
-from memd_client.pages import LONGEST, Pages
+from memd_client.pages import LONGEST, whole
 
 Ask = Callable[[int | None, int], Any]
 
@@ -19,7 +19,7 @@ def row(number: int, size: int = 1) -> dict[str, Any]:
 def store(rows: list[dict[str, Any]], room: int) -> Ask:
     """A daemon whose replies hold so many characters."""
 
-    def ask(limit: int | None, offset: int) -> dict[str, Any]:
+    def ask(limit: int | None, offset: int) -> Any:
         page = rows[offset:] if limit is None else rows[offset : offset + limit]
         if sum(len(each["body"]) for each in page) > room:
             raise TooLarge("too large")
@@ -28,32 +28,22 @@ def store(rows: list[dict[str, Any]], room: int) -> Ask:
     return ask
 
 
-def listed(ask: Ask) -> Any:
-    pages = Pages()
-    while pages.more:
-        try:
-            pages.take(ask(pages.limit, pages.offset))
-        except TooLarge as error:
-            pages.halve(error)
-    return pages.listed
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_every_note_comes_once_and_in_order(seed: int) -> None:
     chance = random.Random(seed)
     rows = [row(number, chance.choice((1, 10, 100))) for number in range(chance.choice((0, 1, 5, 3 * LONGEST)))]
-    assert listed(store(rows, room=chance.choice((100, 5000, 10**6)))) == {"notes": rows, "total": len(rows)}
+    assert whole(store(rows, room=chance.choice((100, 5000, 10**6)))) == {"notes": rows, "total": len(rows)}
 
 
 def test_what_one_reply_holds_is_asked_for_once() -> None:
     asked: list[tuple[int | None, int]] = []
     reply = {"notes": [row(1)], "total": 1, "notice": "as it came"}
 
-    def ask(limit: int | None, offset: int) -> dict[str, Any]:
+    def ask(limit: int | None, offset: int) -> Any:
         asked.append((limit, offset))
         return reply
 
-    assert listed(ask) is reply
+    assert whole(ask) is reply
     assert asked == [(None, 0)]
 
 
@@ -67,9 +57,9 @@ def test_a_note_that_moves_into_the_next_page_is_no_second_one() -> None:
             rows.insert(0, row(99, 10))
         return reply
 
-    assert [each["name"] for each in listed(changing)["notes"]] == [f"n{number:05}" for number in range(6)]
+    assert [each["name"] for each in whole(changing)["notes"]] == [f"n{number:05}" for number in range(6)]
 
 
 def test_a_note_that_no_reply_holds_is_an_error() -> None:
     with pytest.raises(TooLarge):
-        listed(store([row(0, 2)], room=1))
+        whole(store([row(0, 2)], room=1))

@@ -1,22 +1,17 @@
 """A list that one reply cannot hold, in pages. Law: every note once, in the list's order; no pages without need.
 
 A reply holds at most 8 MiB (SPEC 12). The whole list is asked for first; once that was too large, pages are, half as
-long each time that one is too large as well. Whoever has a connection asks:
-
-    pages = Pages()
-    while pages.more:
-        try:
-            pages.take(ask(limit=pages.limit, offset=pages.offset))
-        except TooLarge as error:
-            pages.halve(error)
-    return pages.listed
+long each time that one is too large as well. `whole` is how to ask; who awaits its answers does the same by `Pages`.
 """
 
 from __future__ import annotations
 
+from .errors import TooLarge
+
 TYPE_CHECKING = False  # the real one would import typing, 2 ms
 if TYPE_CHECKING:
-    from .errors import TooLarge
+    from collections.abc import Callable
+
     from .replies import Listed, Row
 
 LONGEST = 4096
@@ -48,3 +43,14 @@ class Pages:
         if self.limit == 1:
             raise error
         self.limit = LONGEST if self.limit is None else self.limit // 2
+
+
+def whole(ask: Callable[[int | None, int], Listed]) -> Listed:
+    """The whole list, by what answers a limit and an offset. Raises TooLarge for a note too large alone."""
+    pages = Pages()
+    while pages.more:
+        try:
+            pages.take(ask(pages.limit, pages.offset))
+        except TooLarge as error:
+            pages.halve(error)
+    return pages.listed

@@ -13,8 +13,7 @@ from memd.memctl.arguments import NOTE_TYPES, count
 from memd.memctl.ctl import Ctl, given
 from memd.memctl.exits import OK
 from memd.memctl.terminal import BOLD, DIM, YELLOW, Cell
-from memd_client.errors import TooLarge
-from memd_client.pages import Pages
+from memd_client import pages
 
 TYPE_CHECKING = False  # the real one would import typing, 2 ms
 if TYPE_CHECKING:
@@ -50,15 +49,11 @@ def _listed(ctl: Ctl, limit: int | None, **params: object) -> Mapping[str, Any]:
     """The reply; all of it in pages where one would be too large."""
     if limit is not None:
         return ctl.memory("list", limit=limit, **params)
-    pages = Pages()
-    while pages.more:
-        page = given(limit=pages.limit, offset=pages.offset or None)
-        try:
-            reply: Any = ctl.memory("list", **page, **params)
-            pages.take(reply)
-        except TooLarge as error:
-            pages.halve(error)
-    return pages.listed
+
+    def ask(limit: int | None, offset: int) -> Any:
+        return ctl.memory("list", **given(limit=limit, offset=offset or None), **params)
+
+    return pages.whole(ask)
 
 
 def _row(note: dict[str, Any]) -> list[Cell]:
