@@ -34,11 +34,15 @@ def _answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "running", lambda: {"version": __version__})
 
 
+LOOK = {"kind": "look", "reason": "r"}
+
+
 def test_a_daemon_that_is_about_to_watch_is_waited_for() -> None:
     assert kinds(status(), status(), status(watching=True)) == []
-    assert kinds(status(), status(findings=({"kind": "look", "reason": "r"},))) == ["look", "watching"]
+    assert kinds(status(findings=(LOOK,)), status(watching=True, findings=(LOOK,))) == ["look"]
 
 
 def test_one_that_never_watches_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(daemon, "BEGINS_S", 0.1)
     assert kinds(status()) == ["watching"]
+    assert kinds(status(), status(findings=(LOOK,))) == ["look", "watching"]

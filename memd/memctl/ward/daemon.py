@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 BEGINS_S = 3.0
 """Seconds within which a daemon that has just begun to answer watches, on a busy machine too."""
 
-_LOOK_S = 0.02
 _LIMITS = "/proc/sys/fs/inotify"
 _REMEDIES = {
     "config": "mend the config; `memctl status` names the key",
@@ -55,7 +54,7 @@ def look(ctl: Ctl) -> Iterator[Finding]:
     for one in status["findings"]:
         remedy = _REMEDIES.get(one["kind"], "`memctl logs` says more")
         yield Finding(one["kind"], one["reason"], _limited(remedy) if one["kind"] == "watching" else remedy)
-    if not status["watching"] and not any(one["kind"] == "watching" for one in status["findings"]):
+    if not _tells_of_watching(status):
         cause = "nothing is watched; hand edits wait for the minute's scan"
         yield Finding("watching", cause, _limited(_REMEDIES["watching"]))
 
@@ -65,9 +64,14 @@ def _status(ctl: Ctl) -> dict[str, Any]:
     deadline = time.monotonic() + BEGINS_S
     while True:
         status = ctl.call("daemon.status")
-        if status["watching"] or status["findings"] or time.monotonic() >= deadline:
+        if _tells_of_watching(status) or time.monotonic() >= deadline:
             return status
-        time.sleep(_LOOK_S)
+        time.sleep(running.POLL)
+
+
+def _tells_of_watching(status: dict[str, Any]) -> bool:
+    """Whether it watches, or says why it does not; what else it says is no answer to that."""
+    return status["watching"] or any(one["kind"] == "watching" for one in status["findings"])
 
 
 def _useless(error: MemdError) -> Finding:
