@@ -287,8 +287,7 @@ def weigh(found: Iterable[Held[_Where]], notes: int) -> list[tuple[Weighty, _Whe
         elif ask.key in more and ask.is_form:
             share += forms.WORD
         above = sum([idf(notes, of_forms[form]) for form in ask.above if form in of_forms]) if ask.above else 0.0
-        weight = share * math.log(1 + (notes - frequency + 0.5) / (frequency + 0.5))  # `idf`, 30 times a query
-        kept.append((Weighty(ask, weight, above), one.where))
+        kept.append((Weighty(ask, share * idf(notes, frequency), above), one.where))
     return kept
 
 
