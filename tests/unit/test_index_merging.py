@@ -89,29 +89,41 @@ async def fill(live: LiveStore, first: int, last: int) -> None:
             tasks.start_soon(live.write, save(f"n{at:03}", f"Words {at}."))
 
 
-def test_saves_go_on_while_the_index_is_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, may = threading.Event(), threading.Event()
+class Held:
+    """Merges that wait for `may`: whether one has `begun`, and one has `ended`."""
 
-    def segment(merge: Merge) -> Segment | None:
-        begun.set()
-        assert may.wait(20)
-        return SEGMENT(merge)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.may, self.ended = threading.Event(), threading.Event(), threading.Event()
 
-    monkeypatch.setattr(stores, "MERGE_AT_ONCE", AT_ONCE)
-    monkeypatch.setattr(Merge, "segment", segment)
+        def segment(merge: Merge) -> Segment | None:
+            self.begun.set()
+            assert self.may.wait(20)
+            self.ended.set()
+            return SEGMENT(merge)
 
-    async def test(live: LiveStore) -> None:
+        monkeypatch.setattr(stores, "MERGE_AT_ONCE", AT_ONCE)
+        monkeypatch.setattr(Merge, "segment", segment)
+
+    async def begins(self, live: LiveStore) -> None:
+        """Save notes until a merge has begun."""
         first = 0
-        while not begun.is_set():
+        while not self.begun.is_set():
             await fill(live, first, first := first + 64)
             await anyio.lowlevel.checkpoint()
             assert first < 1000
+
+
+def test_saves_go_on_while_the_index_is_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(monkeypatch)
+
+    async def test(live: LiveStore) -> None:
+        await held.begins(live)
         assert isinstance(await live.write(save("n001", "Other words.")), Saved)
         await live.write(forget("n002"))
         await live.write(save("later", "Words."))
         assert "later" in live.index.names
         assert live.index.due(AT_ONCE) is not None
-        may.set()
+        held.may.set()
         while live.index.due(AT_ONCE) is not None:
             await anyio.lowlevel.checkpoint()
         assert live.index.names == sorted(live.entries)
@@ -122,24 +134,8 @@ def test_saves_go_on_while_the_index_is_merged(tmp_path: Path, monkeypatch: pyte
 
 
 def test_memd_stops_while_a_merge_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, may, ended = threading.Event(), threading.Event(), threading.Event()
-
-    def segment(merge: Merge) -> Segment | None:
-        begun.set()
-        assert may.wait(20)
-        ended.set()
-        return SEGMENT(merge)
-
-    monkeypatch.setattr(stores, "MERGE_AT_ONCE", AT_ONCE)
-    monkeypatch.setattr(Merge, "segment", segment)
-
-    async def test(live: LiveStore) -> None:
-        first = 0
-        while not begun.is_set():
-            await fill(live, first, first := first + 64)
-            await anyio.lowlevel.checkpoint()
-
-    run(tmp_path, test)
-    assert not ended.is_set()
-    may.set()
-    assert ended.wait(20)
+    held = Held(monkeypatch)
+    run(tmp_path, held.begins)
+    assert not held.ended.is_set()
+    held.may.set()
+    assert held.ended.wait(20)
