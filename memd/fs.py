@@ -2,7 +2,7 @@
 
 Every primitive announces itself through `Disk.step` before it acts, so a test can make call N fail, or stop
 the world there, for every N (the crash seam). Errors are the operating system's own (`OSError`); a failed sync is
-never tried again here or above (SPEC section 4). Plain read and write only: no sendfile, no copy_file_range.
+never tried again here or above (SPEC section 4). Plain read, write and fsync only: no sendfile, no copy_file_range.
 """
 
 import errno
@@ -12,7 +12,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -21,12 +21,12 @@ from typing import BinaryIO, NamedTuple, Self, TypeVar
 
 import portalocker
 
-from memd import swaps
+from memd import swaps, syncing
 
 T = TypeVar("T")
 
 SYNCERS = 4
-"""Threads that sync side by side."""
+"""Threads that sync side by side where the system has none of its own."""
 SHARE = 8
 """Syncs that a thread is worth: handing it over costs more than a few that were begun before."""
 LOCK_POLL_S = 0.002
@@ -106,6 +106,10 @@ class NotRegularError(OSError):
 
 class LockTimeoutError(Exception):
     """The lock was not had in time."""
+
+
+def nothing() -> None:
+    """What is done when there is nothing to be done."""
 
 
 def is_staged(name: str) -> bool:
@@ -316,6 +320,21 @@ class Disk:
         """Make what was written to an open file, or the entries of an open directory, durable."""
         os.fsync(fd)
 
+    def sync_all(self, opened: Sequence[tuple[Path, int]], meanwhile: Callable[[], None]) -> None:
+        """Make what was written to open files durable, and do something `meanwhile`.
+
+        It is done beside the syncs where there are many and the system has threads of its own for them, else after.
+        """
+        wait = syncing.begin([fd for _, fd in opened]) if len(opened) >= SHARE else None
+        if wait is None:
+            side_by_side(lambda each: self.sync(each[1], each[0]), opened)
+            meanwhile()
+            return
+        try:
+            meanwhile()
+        finally:
+            wait()
+
     # -- locking -------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -405,8 +424,7 @@ class Staging:
         return self
 
     def __exit__(self, *_raised: object) -> None:
-        for _, fd in self._open:
-            os.close(fd)
+        _close_all([fd for _, fd in self._open])
         self._open = []
 
     def add(self, directory: Path, data: bytes) -> Staged:
@@ -422,13 +440,12 @@ class Staging:
         _begin_to_sync(fd)
         return Staged(path, Stamp.of(os.fstat(fd)))
 
-    def sync(self) -> None:
-        """Sync every file added since the last time."""
+    def sync(self, meanwhile: Callable[[], None] = nothing) -> None:
+        """Sync every file added since the last time, and do something `meanwhile`, which must not fail."""
         for path, _ in self._open:
             self.disk.step("fsync", path)
-        side_by_side(lambda opened: self.disk.sync(opened[1], opened[0]), self._open)
-        for _, fd in self._open:
-            os.close(fd)
+        self.disk.sync_all(self._open, meanwhile)
+        _close_all([fd for _, fd in self._open])
         self._open = []
 
 
@@ -480,10 +497,20 @@ def _hold(path: Path) -> int | None:
 
 
 def _release(held: Sequence[int]) -> None:
-    for fd in held:
-        os.close(fd)
-        with _counting:
-            Replacing.held_by_all -= 1
+    _close_all(held)
+    with _counting:
+        Replacing.held_by_all -= len(held)
+
+
+def _close_all(fds: Iterable[int]) -> None:
+    """Close files, neighbours in one call: after each a thread would have to wait for the interpreter."""
+    left = sorted(fds, reverse=True)
+    while left:
+        begin = left.pop()
+        end = begin + 1
+        while left and left[-1] == end:
+            end = left.pop() + 1
+        os.closerange(begin, end)
 
 
 @cache

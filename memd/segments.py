@@ -7,8 +7,8 @@ where a form has several. Pure: numpy and msgspec. SPEC section 6.
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from itertools import chain, compress, count
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import accumulate, chain, compress, count
 from operator import ne
 from typing import Any, NamedTuple
 
@@ -87,8 +87,9 @@ class Part(msgspec.Struct, frozen=True, eq=False):
 
 def doc(words: Words) -> Doc:
     """What a note holds."""
-    counts = Counter(words.tokens)
-    counts.update(words.humps)
+    counts: dict[str, int] = Counter(words.tokens)
+    for key in words.humps:
+        counts[key] += 1
     weighed = dict(counts)
     for key in words.name:
         weighed[key] += NAME - 1
@@ -99,7 +100,7 @@ def doc(words: Words) -> Doc:
             for key in spread_keys(token):
                 counts[key] += often
                 weighed[key] = weighed.get(key, 0) + weighed[token]
-    return Doc(dict(counts), weighed, len(words.tokens))
+    return Doc(counts, weighed, len(words.tokens))
 
 
 def recent(doc: Doc) -> Recent:
@@ -218,17 +219,32 @@ def postings(segment: Segment, number: Number, counts: Ints) -> tuple[Ints, Ints
     return segment.form_docs[begin:end], segment.form_weighed[begin:end]
 
 
-def holding(part: Part, keys: Set[str], least: int) -> list[str]:
-    """The living notes, by name, that hold at least `least` of these keys."""
+def hooked(part: Part, keys: Set[str], least: int) -> Iterator[str]:
+    """Of the living notes, by name, all whose name and hook hold at least `least` of these keys, and a few others.
+
+    Who holds so many misses but a few, and so has two of the rarest, or one where one is enough: only those are
+    looked up, whatever the store has of the others.
+    """
     segment = part.segment
     numbers = [segment.keys[key] for key in keys if key in segment.keys]
-    found = [postings(segment, number, segment.counts)[0] for number in numbers]
-    if len(found) < least or not found:
-        return []
-    held = np.bincount(np.concatenate(found), minlength=len(segment.names)) >= least
-    if part.alive is not None:
-        held &= part.alive
-    return [segment.names[at] for at in held.nonzero()[0].tolist()]
+    if len(numbers) < least:
+        return
+    spans = [(segment.starts.item(number), segment.starts.item(number + 1)) for number in numbers]
+    spans.sort(key=_length)
+    once: set[int] = set()
+    found: set[int] = set()
+    for begin, end in spans[: len(spans) - least + min(least, 2)]:
+        in_head = segment.weighed[begin:end] > segment.counts[begin:end]
+        having = segment.docs[begin:end][in_head].tolist()
+        found.update(having if least == 1 else once.intersection(having))
+        once.update(having)
+    for at in found:
+        if part.alive is None or part.alive[at]:
+            yield segment.names[at]
+
+
+def _length(span: tuple[int, int]) -> int:
+    return span[1] - span[0]
 
 
 # -- how one is made ---------------------------------------------------------------------------------------------
@@ -242,15 +258,46 @@ class _Columns(NamedTuple):
     counts: Ints
     weighed: Ints
 
+    def after(self, notes: int) -> "_Columns":
+        """The same where so many notes come before those of it."""
+        return self._replace(owners=self.owners + notes) if notes else self
+
+
+class _Rows(NamedTuple):
+    """Notes on their way into a segment, numbered from 0: their names, how long they are, their postings."""
+
+    names: Sequence[str]
+    lengths: Ints
+    columns: _Columns
+
 
 def _numbering() -> defaultdict[str, int]:
     """Numbers keys from 0 in the order they are first asked for: a hundred thousand of them in a save's merge."""
     return defaultdict(count().__next__)
 
 
-def build(docs: Iterable[tuple[str, Doc]]) -> Segment:
-    """One segment of these notes, read one by one: a whole store's counts as dicts would take 80 MB."""
+def merge(parts: Sequence[Part], docs: Iterable[tuple[str, Doc]] = ()) -> Segment:
+    """One segment of the living notes of these parts, and of notes that are in none."""
     numbers = _numbering()
+    rows = [*(_living_rows(part, numbers) for part in parts), _fresh_rows(docs, numbers)]
+    begins = accumulate([len(each.names) for each in rows[:-1]], initial=0)
+    columns = [each.columns.after(notes) for each, notes in zip(rows, begins, strict=True)]
+    return _pack(
+        tuple(chain.from_iterable(each.names for each in rows)),
+        np.concatenate([each.lengths for each in rows]),
+        numbers,
+        _Columns(*map(_joined, zip(*columns, strict=True))),
+    )
+
+
+def _joined(columns: Sequence[Ints]) -> Ints:
+    """These columns as one; a lone one is not copied, since it may be a whole store's."""
+    filled = [column for column in columns if len(column)]
+    return filled[0] if len(filled) == 1 else np.concatenate(columns)
+
+
+def _fresh_rows(docs: Iterable[tuple[str, Doc]], numbers: Mapping[str, int]) -> _Rows:
+    """Notes, read one by one: a whole store's counts as dicts would take 80 MB."""
     names: list[str] = []
     lengths, sizes, keys, counts, weighed = array("q"), array("q"), array("i"), array("i"), array("i")
     for name, doc in docs:
@@ -261,31 +308,21 @@ def build(docs: Iterable[tuple[str, Doc]]) -> Segment:
         counts.extend(doc.counts.values())
         weighed.extend(doc.weighed.values())
     owners = np.repeat(np.arange(len(names), dtype=np.int32), np.array(sizes))
-    columns = _Columns(np.array(keys), owners, np.array(counts), np.array(weighed))
-    return _pack(tuple(names), np.array(lengths), numbers, columns)
+    return _Rows(names, np.array(lengths), _Columns(np.array(keys), owners, np.array(counts), np.array(weighed)))
 
 
-def merge(parts: Sequence[Part]) -> Segment:
-    """One segment of the living notes of these parts."""
-    numbers = _numbering()
-    names: list[str] = []
-    lengths: list[Ints] = []
-    columns: list[_Columns] = []
-    for part in parts:
-        segment = part.segment
-        alive = _mask(part)
-        kept = alive[segment.docs]
-        keys = np.repeat(np.arange(len(segment.keys), dtype=np.int32), np.diff(segment.starts))[kept]
-        used = np.bincount(keys, minlength=len(segment.keys)) > 0
-        renumber = np.zeros(len(segment.keys), np.int32)
-        renumber[used] = np.fromiter(map(numbers.__getitem__, compress(segment.keys, used.tolist())), np.int32)
-        replace = np.cumsum(alive, dtype=np.int32) - 1 + len(names)
-        owners = replace[segment.docs[kept]]
-        columns.append(_Columns(renumber[keys], owners, segment.counts[kept], segment.weighed[kept]))
-        names += living_names(part)
-        lengths.append(segment.lengths[alive])
-    all_columns = _Columns(*(np.concatenate(column) for column in zip(*columns, strict=True)))
-    return _pack(tuple(names), np.concatenate(lengths), numbers, all_columns)
+def _living_rows(part: Part, numbers: Mapping[str, int]) -> _Rows:
+    """The notes of a part that live."""
+    segment = part.segment
+    alive = _mask(part)
+    kept = alive[segment.docs]
+    keys = np.repeat(np.arange(len(segment.keys), dtype=np.int32), np.diff(segment.starts))[kept]
+    used = np.bincount(keys, minlength=len(segment.keys)) > 0
+    renumber = np.zeros(len(segment.keys), np.int32)
+    renumber[used] = np.fromiter(map(numbers.__getitem__, compress(segment.keys, used.tolist())), np.int32)
+    replace = np.cumsum(alive, dtype=np.int32) - 1
+    columns = _Columns(renumber[keys], replace[segment.docs[kept]], segment.counts[kept], segment.weighed[kept])
+    return _Rows([*living_names(part)], segment.lengths[alive], columns)
 
 
 def _pack(names: tuple[str, ...], lengths: Ints, numbers: Mapping[str, int], columns: _Columns) -> Segment:
@@ -321,25 +358,31 @@ class _Forms(NamedTuple):
     owners: Ints
 
 
-def _numbered_forms(keys: Iterable[str]) -> tuple[_Forms, Ints]:
-    """The forms of keys numbered in their order, and how many each key has."""
-    words = list(keys)
-    those = list(map(forms.forms, words))
-    fans = np.fromiter(map(len, those), np.int32, len(words))
+def _numbered_forms(keys: Mapping[str, int]) -> tuple[_Forms, Ints]:
+    """The forms of keys numbered in their order, and how many each key has.
+
+    A key that is its own form, and has no other, needs no number, nor any work unless another key has that form.
+    """
+    those = list(map(forms.forms, keys))
+    is_other = list(map(ne, those, zip(keys)))
+    others = list(compress(keys.values(), is_other))
+    fans = np.ones(len(those), np.int32)
+    fans[others] = [len(those[at]) for at in others]
     numbers = _numbering()
-    forms_of = np.fromiter(map(numbers.__getitem__, chain.from_iterable(those)), np.int32)
-    owners = np.repeat(np.arange(len(words), dtype=np.int32), fans)
-    several = np.bincount(forms_of, minlength=len(numbers)) > 1
+    forms_of = list(map(numbers.__getitem__, chain.from_iterable(map(those.__getitem__, others))))
+    owners = np.repeat(np.array(others, np.int32), fans[others]).tolist()
+    for form in numbers.keys() & keys.keys():
+        if not is_other[keys[form]]:
+            forms_of.append(numbers[form])
+            owners.append(keys[form])
+    of, by = np.array(forms_of, np.int32), np.array(owners, np.int32)
+    several = np.bincount(of, minlength=len(numbers)) > 1
     rows = np.cumsum(several, dtype=np.int32) - 1
     sole = np.zeros(len(numbers), np.int32)
-    sole[forms_of] = owners
-    # One that is the only form of a key, and no other word's, has the number of that key.
-    is_other = np.fromiter(map(ne, numbers, map(words.__getitem__, sole.tolist())), np.bool_, len(numbers))
-    named = several | is_other
-    own = np.where(several, rows, ~sole)[named]
-    kept = several[forms_of]
-    found = dict(zip(compress(numbers, named.tolist()), own.tolist(), strict=True))
-    return _Forms(found, rows[forms_of[kept]], owners[kept]), fans
+    sole[of] = by
+    found = dict(zip(numbers, np.where(several, rows, ~sole).tolist(), strict=True))
+    kept = several[of]
+    return _Forms(found, rows[of[kept]], by[kept]), fans
 
 
 def _form_postings(found: _Forms, starts: Ints, docs: Ints, weighed: Ints, notes: int) -> tuple[Ints, Ints, Ints]:

@@ -15,7 +15,7 @@ import msgspec
 
 from memd import segments
 from memd.forms import Words
-from memd.segments import Part, Recent, Segment, Size
+from memd.segments import Doc, Part, Recent, Segment, Size
 
 _TAIL = 32  # notes; more of them and looking through the tail costs a query more than a segment would
 _RATIO = 8  # a segment is at least this many times as long as the one after it
@@ -60,14 +60,12 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
         parts = [segments.without(part, gone) for part in self.parts]
         tail = {name: recent for name, recent in self.tail.items() if name not in gone}
         fresh = ((name, segments.doc(words)) for name, words in put.items())
-        if len(tail) + len(put) <= _TAIL:
+        arriving = len(tail) + len(put)
+        if arriving <= _TAIL:
             tail.update((name, segments.recent(doc)) for name, doc in fresh)
-        else:
-            known = ((name, recent.doc) for name, recent in tail.items())
-            parts.append(segments.whole(segments.build(chain(known, fresh))))
-            tail = {}
-        first = 0 if at_once is None else _begin_of_last(parts, at_once)
-        return Snapshot((*parts[:first], *_settled(parts[first:])), tail)
+            return Snapshot(tuple(_with(parts, 0, (), at_once)), tail)
+        known = ((name, recent.doc) for name, recent in tail.items())
+        return Snapshot(tuple(_with(parts, arriving, chain(known, fresh), at_once)))
 
     def due(self, at_once: int) -> "Merge | None":
         """The merge that `replace` has left undone, if there is one."""
@@ -118,25 +116,33 @@ def held_forms(those: Mapping[str, object], snapshots: Iterable[Snapshot]) -> se
     return found
 
 
-def holding(snapshot: Snapshot, keys: Set[str], least: int) -> list[str]:
-    """The living notes, by name, that hold at least `least` of these keys: what nearly repeats a text is one."""
+def hooked(snapshot: Snapshot, keys: Set[str], least: int) -> list[str]:
+    """Of the living notes, by name, all whose name and hook hold at least `least` of these keys, and a few others:
+    what nearly repeats a hook is one.
+    """
     found = [name for name, recent in snapshot.tail.items() if len(recent.doc.counts.keys() & keys) >= least]
-    return sorted(chain(found, *(segments.holding(part, keys, least) for part in snapshot.parts)))
+    return sorted(chain(found, *(segments.hooked(part, keys, least) for part in snapshot.parts)))
 
 
-def _settled(parts: Sequence[Part]) -> Sequence[Part]:
-    """The same notes, with every part merged that became too short for the one after it, or is half dead."""
-    first = _unsettled(parts)
-    if first == len(parts):
+def _with(
+    parts: Sequence[Part], arriving: int, docs: Iterable[tuple[str, Doc]], at_once: int | None
+) -> Sequence[Part]:
+    """These parts and so many notes more in one, with every part merged that is too short for what comes after it,
+    or is half dead; but of more notes than `at_once` none.
+    """
+    begin = 0 if at_once is None else _begin_of_last(parts, at_once - arriving)
+    first = begin + _unsettled(parts[begin:], arriving)
+    short = parts[first:]
+    if not short and not arriving:
         return parts
-    segment = Merge(tuple(parts[first:])).segment()
-    return [*parts[:first], segments.whole(segment)] if segment is not None else parts[:first]
+    living = arriving + sum([part.notes for part in short])
+    return [*parts[:first], *([segments.whole(segments.merge(short, docs))] if living else [])]
 
 
-def _unsettled(parts: Sequence[Part]) -> int:
-    """Where those parts begin that are to be one; their number for none."""
+def _unsettled(parts: Sequence[Part], arriving: int = 0) -> int:
+    """Where those parts begin that are to be one, so many notes coming after them; their number for none."""
     first = len(parts)
-    after = 0
+    after = arriving
     for at in reversed(range(len(parts))):
         part = parts[at]
         if part.notes < after * _RATIO or part.notes * 2 < len(part.segment.names):

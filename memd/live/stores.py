@@ -10,7 +10,7 @@ event loop, all at once (SPEC section 4).
 import asyncio
 import os
 import stat
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
@@ -21,12 +21,14 @@ import anyio
 import anyio.to_thread
 
 from memd.errors import MemdError, NotFound
+from memd.forms import Words
 from memd.fs import Stamp
 from memd.note import Scope
 from memd.snapshots import Merge, Snapshot
 from memd.store import (
     JOURNAL,
     READER_WAIT_S,
+    Change,
     Committed,
     Entry,
     Journaled,
@@ -201,7 +203,7 @@ class LiveStore:
         requests = [waiter.request for waiter in batch]
         try:
             with anyio.CancelScope(shield=True):
-                committed, index = await in_thread(partial(self._indexed, partial(self.store.commit, requests)))
+                committed, index = await in_thread(partial(self._commit, requests))
             self.apply(committed, index)
             self._merge_if_due()
             for waiter, outcome in zip(batch, committed.outcomes, strict=True):
@@ -211,12 +213,13 @@ class LiveStore:
             for waiter in batch:
                 waiter.wake()
 
-    def _indexed(self, commit: Callable[[], Committed]) -> tuple[Committed, Snapshot]:
-        """What a commit did, and the index with it; blocking, for whoever holds the lock: it takes seconds for
-        100,000 notes, and nobody else may wait for that.
+    def _commit(self, requests: Sequence[Request]) -> tuple[Committed, Snapshot]:
+        """What a commit did, and the index with it, made while the disk was waited for; blocking, for whoever holds
+        the lock.
         """
-        committed = commit()
-        return committed, index_with(self.index, committed)
+        ahead = Ahead(self.index)
+        committed = self.store.commit(requests, ahead.take)
+        return committed, ahead.settled(committed)
 
     def _merge_if_due(self) -> None:
         """Have merged what the commits left apart in the index, in a thread, while others go on."""
@@ -244,7 +247,7 @@ class LiveStore:
                     self.forgotten.add(change.name)
                 continue
             self.entries[change.name] = change.entry
-        self.index = index_with(self.index, committed) if index is None else index
+        self.index = index_with(self.index, committed.changes) if index is None else index
         self.view = committed.view
         self.opened = self.opened or bool(self.entries) or self.view.journal is not None
         journaled = committed.journaled
@@ -315,8 +318,13 @@ class LiveStore:
 
     async def _open(self) -> None:
         with anyio.CancelScope(shield=True):
-            committed, index = await anyio.to_thread.run_sync(self._indexed, self.store.open)
+            committed, index = await anyio.to_thread.run_sync(self._load)
         self.apply(committed, index)
+
+    def _load(self) -> tuple[Committed, Snapshot]:
+        """What opening found, and the index of it; blocking: it takes seconds for 100,000 notes."""
+        committed = self.store.open()
+        return committed, index_with(self.index, committed.changes)
 
     async def reconcile(self, *, accept: bool = False) -> Reconciled:
         """Take in what differs, now; much of it in slices, so that others write in between, and told of at once.
@@ -451,10 +459,29 @@ class LiveStore:
         return await self.inspect(partial(self.store.read_version, name, content_hash))
 
 
-def index_with(index: Snapshot, committed: Committed) -> Snapshot:
+class Ahead:
+    """The index as a commit will leave it, made before that is known to be durable."""
+
+    def __init__(self, index: Snapshot) -> None:
+        self._before = self._index = index
+        self._taken: dict[str, Words | None] = {}
+
+    def take(self, changes: Mapping[str, Change]) -> None:
+        """Take in what a plan is about to change."""
+        self._index = index_with(self._index, changes.values())
+        self._taken.update((name, change.words) for name, change in changes.items())
+
+    def settled(self, committed: Committed) -> Snapshot:
+        """The index with what the commit did; made anew where that is not just what was taken in."""
+        done = {change.name: change.words for change in committed.changes}
+        as_taken = done.keys() == self._taken.keys() and all(done[name] is self._taken[name] for name in done)
+        return self._index if as_taken else index_with(self._before, committed.changes)
+
+
+def index_with(index: Snapshot, changes: Collection[Change]) -> Snapshot:
     """An index with what a commit changed."""
-    put = {change.name: change.words for change in committed.changes if change.words is not None}
-    gone = [change.name for change in committed.changes if change.entry is None]
+    put = {change.name: change.words for change in changes if change.words is not None}
+    gone = [change.name for change in changes if change.entry is None]
     return index.replace(put, gone, at_once=MERGE_AT_ONCE) if put or gone else index
 
 

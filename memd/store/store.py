@@ -6,7 +6,7 @@ directory holds the store's flock, so that other processes of the first seed's k
 
 import errno
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -57,6 +57,10 @@ REPLANS = 8
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+
+
+def nothing_beside(_changes: Mapping[str, Change]) -> None:
+    """What is done beside a commit when there is nothing to be done."""
 
 
 class Planned(NamedTuple):
@@ -163,11 +167,12 @@ class Store:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    def commit(self, batch: Sequence[Request]) -> Committed:
+    def commit(self, batch: Sequence[Request], beside: write.Beside = nothing_beside) -> Committed:
         """Plan every request in order, write them all at once, and answer each (SPEC 4, group commit).
 
-        A request that refuses drops out alone; when the disk fails, all are refused with `storage` and the
-        store is read again before it serves the next.
+        `beside` gets the changes, by name, before they are durable, and those of a plan that is given up, too. A
+        request that refuses drops out alone; when the disk fails, all are refused with `storage` and the store is
+        read again before it serves the next.
         """
         outcomes: list[Outcome | MemdError] = []
         try:
@@ -179,7 +184,7 @@ class Store:
                     return self._committed(self._nowhere(batch, held))
                 self.disk.make_dirs(self.directory)
             with self._locked(self._patience(batch)):
-                self._commit(batch, outcomes)
+                self._commit(batch, outcomes, beside)
         except MemdError as error:
             outcomes += [error] * (len(batch) - len(outcomes))
         except OSError as error:
@@ -243,7 +248,9 @@ class Store:
         """Every change since the last answer."""
         return self._committed([])
 
-    def _commit(self, batch: Sequence[Request], outcomes: list[Outcome | MemdError]) -> None:
+    def _commit(
+        self, batch: Sequence[Request], outcomes: list[Outcome | MemdError], beside: write.Beside = nothing_beside
+    ) -> None:
         """Carry the batch out, in one plan unless a request has to wait for one before it; `outcomes` grows.
 
         A reconcile tells of all that this call has taken in before it too.
@@ -253,13 +260,13 @@ class Store:
             rest = batch[len(outcomes) :]
             whole = any(isinstance(request, Rebuild) for request in rest)
             began = time.monotonic()
-            planned = self._carry(partial(self._planned, batch=rest, taken=taken), whole=whole)
+            planned = self._carry(partial(self._planned, batch=rest, taken=taken), beside, whole=whole)
             if planned.taken.more:
                 self._slice = next_slice(self._slice, time.monotonic() - began, planned.there)
             outcomes += planned.outcomes
             taken = planned.taken
 
-    def _carry(self, make: Callable[[Plan], T], *, whole: bool = False) -> T:
+    def _carry(self, make: Callable[[Plan], T], beside: write.Beside = nothing_beside, *, whole: bool = False) -> T:
         """Make a plan on the latest state and carry it out; what `make` answered.
 
         A hand edit that the plan is to replace is journaled by itself first: the object alone would be one that no
@@ -274,17 +281,17 @@ class Store:
             if unseen:
                 plan = Plan(self.state, self.clock())
                 reconciling.take_first(plan, unseen)
-            if self._carry_out(plan) and not unseen:
+            if self._carry_out(plan, beside) and not unseen:
                 return answer
         raise Busy("another program keeps writing these notes; try again")
 
-    def _carry_out(self, plan: Plan) -> bool:
+    def _carry_out(self, plan: Plan, beside: write.Beside) -> bool:
         """Write a plan; False when someone else wrote meanwhile and it was given up."""
         plan.frees_first = self._frees_first
         self.loaded = False  # whatever stops the writing half-way: the disk has to be read again
         self._removing = {name for name, raw in plan.files.items() if raw is None}
         try:
-            changes = write.carry_out(plan)
+            changes = write.carry_out(plan, beside)
         except write.InterferenceError:
             return False
         self.loaded = True

@@ -6,6 +6,8 @@ opening heals: a file that differs from its head, or a live head with neither fi
 """
 
 import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -18,13 +20,18 @@ from memd.store.model import Change
 from memd.store.plan import Plan
 from memd.store.state import NEVER, SUSPENDED, USAGE, State
 
+Beside = Callable[[Mapping[str, Change]], None]
+"""What is done with the changes of a plan, by name, while they become durable; it must not fail."""
+
 
 class InterferenceError(Exception):
     """Someone else changed a file between the plan's look at it and its own write: plan again."""
 
 
-def carry_out(plan: Plan) -> list[Change]:
+def carry_out(plan: Plan, beside: Beside) -> list[Change]:
     """Write the plan, durable when this returns; its changes, each with the stamp of its file.
+
+    `beside` is given them before they are durable, to be made use of while the disk is waited for.
 
     What is staged is begun to be written out at once and synced together, so a batch costs little more time than
     one save: that is the group commit. The four files of a save take 0.5 ms so and 0.8 in turn where a sync takes
@@ -52,7 +59,7 @@ def carry_out(plan: Plan) -> list[Change]:
         make_room(plan)
     with disk.staging() as staging:
         written = Written.of(plan, staging)
-        staging.sync()
+        staging.sync(partial(beside, plan.changes))
     removing.begin(plan)
     with disk.replacing() as replacing:
         put_in_place(plan, written, replacing)

@@ -67,12 +67,12 @@ def near(stores: list[LiveStore], mine: LiveStore, entry: Entry) -> Iterator[str
     """A warning for each note whose hook nearly repeats this one's, in any open store (SPEC 3, "beyond").
 
     The save is durable by now: nothing here waits or fails. Two hooks that say the same share at least that part of
-    either's words, so only notes that hold so many of this one's are compared.
+    either's words, so only notes whose name and hook may hold so many of this one's are compared.
     """
     words = set(tokenize(entry.hook))
     least = max(1, math.ceil(NEAR * len(words)))
     for store in stores:
-        for name in snapshots.holding(store.index, words, least):
+        for name in snapshots.hooked(store.index, words, least):
             other = store.entries.get(name)
             if other is None or (store, name) == (mine, entry.name) or not may_share(words, other.hook, least):
                 continue

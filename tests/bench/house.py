@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -100,6 +100,10 @@ class Unsynced(Disk):
 
     def sync(self, fd: int, path: Path) -> None:
         """Nothing."""
+
+    def sync_all(self, opened: Sequence[tuple[Path, int]], meanwhile: Callable[[], None]) -> None:
+        """What is done meanwhile."""
+        meanwhile()
 
 
 class House:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -38,6 +38,10 @@ class NoWaitDisk(Disk):
 
     def sync(self, fd: int, path: Path) -> None:
         """Nothing."""
+
+    def sync_all(self, opened: Sequence[tuple[Path, int]], meanwhile: Callable[[], None]) -> None:
+        """What is done meanwhile."""
+        meanwhile()
 
 
 class Task(NamedTuple):

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memd import forms
 from memd.bm25 import Scored, rank
 from memd.forms import Words
-from memd.snapshots import Snapshot, holding
+from memd.snapshots import Snapshot, hooked
 from memd.tokens import query_terms, tokenize
 
 TEXTS = [
@@ -120,14 +121,16 @@ def test_snapshots_are_never_changed(history: list[tuple[dict[str, str], set[str
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(changes, max_size=6), st.sampled_from(TEXTS), st.integers(1, 5))
-def test_what_holds_enough_of_some_words_is_found_after_any_history(
+def test_whose_hook_holds_enough_of_some_words_is_found_after_any_history(
     steps: list[tuple[dict[str, str], set[str]]], words: str, least: int
 ) -> None:
     standing: dict[str, str] = {}
+    snapshot = Snapshot.EMPTY
     for put, drop in steps:
-        for name in drop:
-            standing.pop(name, None)
-        standing |= put
+        snapshot = snapshot.replace({name: forms.words(name, text, words) for name, text in put.items()}, drop)
+        standing = {name: text for name, text in standing.items() if name not in drop} | put
     keys = set(tokenize(words))
-    expected = sorted(name for name, text in standing.items() if len(keys & set(tokenize(text))) >= least)
-    assert holding(after(Snapshot.EMPTY, steps), keys, least) == expected
+    expected = {name for name, text in standing.items() if len(keys & set(tokenize(text))) >= least}
+    found = hooked(snapshot, keys, least)
+    assert found == sorted(set(found))
+    assert expected <= set(found) <= standing.keys()

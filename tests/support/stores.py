@@ -17,6 +17,8 @@ from memd import draft as drafting
 from memd import journal
 from memd.errors import MemdError
 from memd.fs import Disk
+from memd.live.stores import Ahead, index_with
+from memd.snapshots import Snapshot
 from memd.store import (
     Author,
     Change,
@@ -92,6 +94,7 @@ class Kept:
         self.store = Store(directory, disk=self.disk, clock=self.clock, lock_timeout=0.05, **more)  # type: ignore[arg-type]
         self.entries: dict[str, Entry] = {}
         self.tokens: dict[str, Sequence[str]] = {}
+        self.index = Snapshot.EMPTY
 
     def use(self, disk: Disk) -> None:
         """Go on with another disk."""
@@ -103,8 +106,17 @@ class Kept:
         return self.told(self.store.open())
 
     def commit(self, *batch: Request) -> list[Outcome | MemdError]:
-        """Commit a batch; one outcome or error a request."""
-        return self.told(self.store.commit(batch)).outcomes
+        """Commit a batch; one outcome or error a request.
+
+        An index is made beside it as the daemon makes one, whatever comes between: it holds what stands.
+        """
+        ahead = Ahead(self.index)
+        committed = self.store.commit(batch, ahead.take)
+        index = ahead.settled(committed)
+        self.told(committed)
+        assert index.names == self.index.names == sorted(self.tokens)
+        assert index.tokens == self.index.tokens == sum(map(len, self.tokens.values()))
+        return committed.outcomes
 
     def do(self, request: Request) -> Outcome:
         """Commit one request and raise what refused it."""
@@ -127,6 +139,7 @@ class Kept:
         """Apply the changes of an answer, as whoever serves the notes does."""
         for change in committed.changes:
             self._apply(change)
+        self.index = index_with(self.index, committed.changes)
         return committed
 
     def _apply(self, change: Change) -> None:

@@ -6,7 +6,6 @@ it.
 
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +16,8 @@ import pytest
 from memd.live import LiveStore, stores
 from memd.note import Scope
 from memd.store import Committed, Request, Saved, Store
+from memd.store.store import nothing_beside
+from memd.store.write import Beside
 from support.disks import FastDisk
 from support.stores import Clock, save
 
@@ -24,20 +25,25 @@ T = TypeVar("T")
 
 
 class Gate:
-    """A store whose commits wait for a test; `log` tells what began and who was answered, in the loop's order."""
+    """A store whose commits wait for a test, and break when they are `to_break`; `log` tells what began and who was
+    answered, in the loop's order.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.log: list[str] = []
         self.may = threading.Semaphore(0)
+        self.to_break = threading.Semaphore(0)
         self.store = Store(directory, disk=FastDisk(), clock=Clock())
         self.live = LiveStore(Scope.REPO, self.store)
         self._commit = self.store.commit
         self.store.commit = self.commit  # type: ignore[method-assign]
 
-    def commit(self, batch: Sequence[Request]) -> Committed:
+    def commit(self, batch: Sequence[Request], beside: Beside = nothing_beside) -> Committed:
         """A commit, once it may."""
         assert self.may.acquire(timeout=20)
-        return self._commit(batch)
+        if self.to_break.acquire(blocking=False):
+            raise ZeroDivisionError
+        return self._commit(batch, beside)
 
     async def in_thread(self, commit: Callable[[], T]) -> T:
         """What `stores.in_thread` does, and a line that says so."""
@@ -195,23 +201,15 @@ def test_a_commit_that_breaks_is_an_error_of_all_it_carried_and_of_nobody_else(
             for name in ("b", "c"):
                 tasks.start_soon(gate.write, name)
             await gate.reaches(begun=1, waiting=2)
-            commit = gate.store.commit
-            gate.store.commit = partial(broken, gate)  # type: ignore[method-assign]
             gate.may.release()
             await gate.reaches(begun=2, waiting=0)
             tasks.start_soon(gate.write, "d")
             await gate.reaches(begun=2, waiting=1)
-            gate.store.commit = commit  # type: ignore[method-assign]
+            gate.to_break.release()
             gate.may.release(2)
         assert gate.log[3:] == ["b: ZeroDivisionError", "begins", "c: RuntimeError", "d"]
 
     run(tmp_path, test, monkeypatch)
-
-
-def broken(gate: Gate, _batch: Sequence[Request]) -> Committed:
-    """A commit that fails as none ever should."""
-    assert gate.may.acquire(timeout=20)
-    raise ZeroDivisionError
 
 
 def test_what_differs_only_while_a_commit_is_half_way_is_not_looked_for(
