@@ -1,7 +1,7 @@
 """A line in, a line out. Law: every line gets the one answer SPEC section 12 gives it, whatever it holds.
 
-The only room that knows jsonrpcserver, and it knows no sockets. jsonrpcserver finds the method, binds and
-calls it and shapes the response; what it would do to the rest of the contract is kept from it: the line is
+The only room that knows jsonrpcserver, and it knows no sockets. jsonrpcserver calls the method and shapes the
+response; what it would do to the rest of the contract is kept from it: the line is
 decoded and its envelope judged before, batches are taken apart, parameters are typed by msgspec, and no
 exception of a verb reaches it. An exception's text may hold a note's: the log names types and places only.
 """
@@ -12,9 +12,7 @@ import traceback
 import typing
 import uuid
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from inspect import BoundArguments, Signature
 from typing import Any, Final, Generic
 
 import msgspec
@@ -27,7 +25,7 @@ with warnings.catch_warnings():
     # It reads its schema by a call that Python 3.11 and 3.12 deprecate and 3.13 took back into favour.
     warnings.simplefilter("ignore", DeprecationWarning)
     from jsonrpcserver import Error, Result, Success
-    from jsonrpcserver.async_dispatcher import dispatch_request
+    from jsonrpcserver.async_dispatcher import call as call_method
     from jsonrpcserver.dispatcher import to_response
     from jsonrpcserver.request import Request
     from jsonrpcserver.response import to_serializable_one
@@ -94,13 +92,15 @@ class Dispatcher(Generic[CallT]):
         trouble = _envelope_trouble(message)
         if trouble:
             return _invalid(trouble, None if request_id is NOID else request_id)
-        method = message["method"]
-        if method not in self._methods:
-            return None if request_id is NOID else _unknown(method, request_id)
+        name = message["method"]
+        method = self._methods.get(name)
+        if method is None:
+            return None if request_id is NOID else _unknown(name, request_id)
         # One call at a time and by jsonrpcserver's inner function: its public entry runs each call as a task
-        # of its own, where a cancellation would reach through the shield around a commit.
-        request = Request(method, [(message.get("params"), outbox)], request_id)
-        request, result = await dispatch_request(self._methods, NOCONTEXT, request)
+        # of its own, where a cancellation would reach through the shield around a commit. It would also look at the
+        # method's signature each time, though every method is called alike.
+        request = Request(name, [(message.get("params"), outbox)], request_id)
+        result = await call_method(request, NOCONTEXT, method)
         return None if request_id is NOID else _encoded(request, result, room)
 
     async def _batch(self, members: list[object], size: int, outbox: Outbox) -> bytes | None:
@@ -117,21 +117,9 @@ class Dispatcher(Generic[CallT]):
         return b"[" + b",".join(replies) + b"]\n" if replies else None
 
 
-class Fitting(Signature):
-    """A signature that every call fits: `_one` alone calls, always alike, and msgspec judges what the client gave."""
-
-    def bind(self, *_args: object, **_kwargs: object) -> BoundArguments:
-        """Nothing, which is what jsonrpcserver looks at: it asks at every call whether this raises."""
-        return _UNBOUND
-
-
-_UNBOUND: Final = BoundArguments(Fitting(), OrderedDict())
-
-
 class _Method(Generic[CallT]):
     """A verb as jsonrpcserver calls it: raw parameters and the outbox in, a result out, nothing raised."""
 
-    __signature__ = Fitting()
     __slots__ = ("_call", "_choices", "_name", "_params", "_run")
 
     def __init__(self, verb: Verb[CallT, Any, Any], call: Callable[[str, Outbox], CallT]) -> None:

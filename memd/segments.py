@@ -226,7 +226,7 @@ def hooked(part: Part, keys: Set[str], least: int) -> Iterator[str]:
     looked up, whatever the store has of the others.
     """
     segment = part.segment
-    numbers = [segment.keys[key] for key in keys if key in segment.keys]
+    numbers = [number for number in map(segment.keys.get, keys) if number is not None]
     if len(numbers) < least:
         return
     spans = [(segment.starts.item(number), segment.starts.item(number + 1)) for number in numbers]

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from memd.config import Config
 from memd.live import Library, Outbox
 from memd.protocol import HelloReply
-from memd.rpc import Dispatcher, Fitting
+from memd.rpc import Dispatcher
 from memd.verbs import VERBS, Call
 
 from .house import House, RawClient, ground, words
@@ -32,7 +32,7 @@ from .rows import Row, median, percentile, report, row
 
 # After `memd.rpc`, which knows how to import it without a warning.
 from jsonrpcserver import Result, Success, async_dispatch  # isort: skip
-from jsonrpcserver.async_dispatcher import dispatch_request  # isort: skip
+from jsonrpcserver.async_dispatcher import call as call_method  # isort: skip
 from jsonrpcserver.dispatcher import to_response  # isort: skip
 from jsonrpcserver.request import Request  # isort: skip
 from jsonrpcserver.response import to_serializable_one  # isort: skip
@@ -163,11 +163,11 @@ async def in_process(home: Path, line: bytes, size: Size) -> tuple[float, float,
     assert reply is not None
     result = HelloReply(**json.loads(reply)["result"])
 
-    methods: dict[str, Callable[..., Any]] = {"daemon.hello": _Ready(result)}
+    method = _Ready(result)
     request = Request("daemon.hello", [{}], 1)
 
     async def ours() -> object:
-        return to_serializable_one(to_response(*await dispatch_request(methods, NOCONTEXT, request)))
+        return to_serializable_one(to_response(request, await call_method(request, NOCONTEXT, method)))
 
     async def hello(**_parameters: object) -> Result:
         return Success(json.loads(reply)["result"])
@@ -188,9 +188,7 @@ async def in_process(home: Path, line: bytes, size: Size) -> tuple[float, float,
 
 
 class _Ready:
-    """A method with its answer at hand, and its signature, as `rpc` has it."""
-
-    __signature__ = Fitting()
+    """A method with its answer at hand."""
 
     def __init__(self, reply: object) -> None:
         self._result = Success(reply)
