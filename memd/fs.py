@@ -429,9 +429,18 @@ class Staging:
 
     def add(self, directory: Path, data: bytes) -> Staged:
         """A new file in `directory` that holds `data`; durable, but for its name, after `sync`."""
+        return self._write(directory / staged_name(), data)
+
+    def add_at(self, path: Path, data: bytes) -> Staged:
+        """The same at `path` itself, where nothing stands there; for a name that no reader knows yet."""
+        try:
+            return self._write(path, data)
+        except FileExistsError:
+            return self.add(path.parent, data)
+
+    def _write(self, path: Path, data: bytes) -> Staged:
         if len(self._open) >= self.OPEN_MAX:
             self.sync()
-        path = directory / staged_name()
         self.disk.step("open", path)
         fd = _open_quietly(path, _STAGE_FLAGS)
         self._open.append((path, fd))

@@ -1,12 +1,12 @@
 """A plan, carried out. Law: the order below is the promise of SPEC section 4; nothing here decides.
 
-Everything is staged, then synced, then renamed: objects, note files, MEMORY.md, usage.json; the directories are
-synced; the objects a forget removes go; last the journal's lines, synced. A crash between any two steps leaves what
-opening heals: a file that differs from its head, or a live head with neither file nor object.
+Everything is staged, then synced, then named: objects at once, note files, MEMORY.md and usage.json by renames; the
+directories are synced; the objects a forget removes go; last the journal's lines, synced. A crash between any two
+steps leaves what opening heals: a file that differs from its head, or a live head with neither file nor object.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -135,19 +135,32 @@ class Written(NamedTuple):
 
     @classmethod
     def of(cls, plan: Plan, staging: Staging) -> Self:
-        """Stage everything the plan writes; a version that goes again is no object in between."""
+        """Stage everything the plan writes; a version that goes again is no object in between.
+
+        An object has its own name at once, since that says what it must hold and no record names it yet: a name
+        fewer to be made and removed for each save. One that is there already is replaced as any other file.
+        """
         directory = plan.state.directory
         objects = {version: raw for version, raw in plan.objects.items() if version not in plan.purged}
         if objects:
             plan.state.disk.make_dirs(plan.state.objects)
         return cls(
-            objects={version: staging.add(plan.state.objects, raw) for version, raw in objects.items()},
+            objects={
+                version: staging.add_at(plan.state.object_path(version), raw) for version, raw in objects.items()
+            },
             notes={name: staging.add(directory, raw) for name, raw in plan.files.items() if raw is not None},
             own=[
                 None if raw is None else (staging.add(directory, raw), raw)
                 for raw in [file.changed() for file in plan.own_files]
             ],
         )
+
+    def misplaced(self, state: State) -> Iterator[tuple[Path, Path]]:
+        """The staged file and the place of each object at whose place something stood."""
+        for version, staged in self.objects.items():
+            place = state.object_path(version)
+            if staged.path != place:
+                yield staged.path, place
 
     def paths(self) -> list[Path]:
         """Every staged file that no rename has put in place yet, but for the objects."""
@@ -161,8 +174,8 @@ def put_in_place(plan: Plan, written: Written, replacing: Replacing) -> None:
     that a hand puts there in this very moment stays: it is taken for one that came after this.
     """
     state, disk, directory, found = plan.state, plan.state.disk, plan.state.directory, plan.found.get
-    for version, staged in written.objects.items():
-        disk.replace(staged.path, state.object_path(version))
+    for staged, path in written.misplaced(state):
+        disk.replace(staged, path)
     if written.objects and plan.keeps_old_text:
         disk.sync_dir(state.objects)
     if plan.restores:

@@ -1,5 +1,6 @@
 """The order of a write, call by call. Law: nothing is promised before what it rests on is durable (SPEC 4)."""
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -8,12 +9,12 @@ import pytest
 
 from memd import fs
 from memd.draft import draft
-from memd.errors import Refused
+from memd.errors import Refused, Storage
 from memd.fs import Stamp
 from memd.store import Reconcile, Rename, Save
 from memd.usage import Usage
-from support.disks import FastDisk
-from support.stores import ME, Kept, check_invariants, forget, opened, save
+from support.disks import FailingDisk, FastDisk
+from support.stores import ME, Kept, check_invariants, forget, holding, opened, save
 from support.waiting import until
 
 
@@ -74,11 +75,10 @@ def calls(kept: Kept) -> list[str]:
 def test_a_save_syncs_what_it_renames_and_the_directories_before_the_journal(kept: Kept) -> None:
     kept.saved("beta", "Three.")
     assert calls(kept) == [
-        "fsync staged objects",
+        "fsync object",
         "fsync staged store",
         "fsync staged store",
         "fsync staged store",
-        "rename object",
         "rename beta.md",
         "rename MEMORY.md",
         "unlink staged store",
@@ -100,11 +100,10 @@ def test_the_first_save_makes_its_names_durable_before_it_writes_the_journal(roo
         "fsync store",
         "mkdir objects",
         "fsync store",
-        "fsync staged objects",
+        "fsync object",
         "fsync staged store",
         "fsync staged store",
         "fsync staged store",
-        "rename object",
         "rename alpha.md",
         "rename MEMORY.md",
         "rename usage.json",
@@ -144,7 +143,7 @@ def test_a_hand_edit_is_an_object_and_journaled_before_it_is_replaced(kept: Kept
     kept.saved("alpha", "Three.")
     done = calls(kept)
     assert done.count("fsync ops.jsonl") == 2
-    assert done.index("rename object") < done.index("fsync objects") < done.index("fsync ops.jsonl")
+    assert done.index("fsync object") < done.index("fsync objects") < done.index("fsync ops.jsonl")
     assert done.index("fsync ops.jsonl") < done.index("rename alpha.md")
     assert kept.ops("alpha") == ["save", "save", "edit/hand", "save"]
 
@@ -161,14 +160,40 @@ def test_a_version_that_lost_its_object_gets_one_before_it_is_replaced(kept: Kep
     (kept.directory / "objects" / head).unlink()
     kept.saved("alpha", "Three.")
     done = calls(kept)
-    assert done.count("rename object") == 2
+    assert done.count("fsync object") == 2
     assert done.index("fsync objects") < done.index("rename alpha.md")
     assert kept.store.verify() == ()
 
 
+def test_an_object_that_is_there_already_is_replaced_like_any_other_file(kept: Kept) -> None:
+    text = kept.file("alpha").read_bytes()
+    (path,) = [path for path in (kept.directory / "objects").iterdir() if path.read_bytes() == text]
+    path.write_bytes(text[:-4])  # what a disk has spoilt
+    kept.saved("alpha", "Three.")
+    calls(kept).clear()
+    kept.saved("alpha", "Two.")
+    done = calls(kept)
+    assert (done.count("fsync staged objects"), done.count("rename object")) == (1, 1)
+    assert path.read_bytes() == text
+    assert kept.store.verify() == ()
+
+
+def test_what_is_written_at_an_objects_place_and_never_journaled_is_swept(room: Path) -> None:
+    disk = FailingDisk(errno.EIO, calls={"fsync"})
+    kept = opened(room / "store", disk)
+    kept.saved("alpha", "One.")
+    disk.arm(1)
+    with pytest.raises(Storage):
+        kept.saved("beta", "Never kept.")
+    disk.heal()
+    assert holding(kept.directory, b"Never kept.") == []
+    kept.saved("beta", "Kept.")
+    check_invariants(kept.directory)
+
+
 def test_a_version_that_goes_again_in_its_batch_is_no_object_in_between(kept: Kept) -> None:
     kept.commit(save("new", "Never to be seen."), forget("new"))
-    assert "rename object" not in calls(kept)
+    assert "fsync object" not in calls(kept)
 
 
 def test_a_reader_knows_the_file_that_was_written_by_its_stamp(kept: Kept) -> None:
@@ -194,7 +219,9 @@ def test_a_batch_is_one_commit(kept: Kept) -> None:
     done = calls(kept)
     assert done.count("fsync ops.jsonl") == done.count("fsync store") == done.count("fsync objects") == 1
     assert done.count("rename MEMORY.md") == 1
-    assert max(i for i, call in enumerate(done) if call.startswith("fsync staged")) < done.index("rename object")
+    staged = [at for at, call in enumerate(done) if call in ("fsync object", "fsync staged store")]
+    assert len(staged) == 22
+    assert max(staged) < min(at for at, call in enumerate(done) if call.startswith("rename"))
 
 
 def test_a_reconcile_that_finds_nothing_writes_nothing(kept: Kept) -> None:

@@ -169,7 +169,9 @@ def test_what_somebody_writes_while_memd_stages_is_not_overwritten(kept: Kept, n
         text = path.read_text()
         path.write_text(text + "One more line.\n" if name == "MEMORY.md" else text.replace(": 0", ": 5"))
 
-    other = opened(kept.directory, InterferingDisk(lambda call, path: call == "rename", meddle, times=0))
+    other = opened(
+        kept.directory, InterferingDisk(lambda call, path: call == "fsync" and path.suffix == ".tmp", meddle, times=0)
+    )
     other.disk.times = 1  # type: ignore[attr-defined]
     other.saved("gamma", "Three.")
     if name == "MEMORY.md":
