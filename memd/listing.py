@@ -7,6 +7,7 @@ rows are memd's own. SPEC 4.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -25,6 +26,9 @@ _LONGEST: Final = 255  # no file has a longer name: a line of a thousand links i
 # What would end a line in some reader, or move a terminal's cursor: no part of a one-line hook.
 _CONTROLS: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " ")
 _LINKS: Final = re.compile(rb"\]\((?=([^\n]{0,%d}?)\.md\))" % (4 * _LONGEST))  # the shortest reading of every link
+_OWN_ROW: Final = re.compile(rb"^- \[([^]\n]+)]\(\1\.md\)[^\n]*(?:\n|\Z)", re.MULTILINE)  # what `row` writes for most
+_FEW: Final = 16  # rows; to look for so many one by one costs less than to read every line once
+_NO_ROWS: Final[Mapping[str, str]] = MappingProxyType({})
 _LEAD: Final = re.compile(r"\A\s*(?:[—–:-]\s*)?")
 
 
@@ -45,10 +49,29 @@ def row(name: str, hook: str) -> str:
     return f"{link}{_DASH}{words}" if words else link
 
 
-class Listing(msgspec.Struct, frozen=True):
-    """The whole of a MEMORY.md, line ends, BOM and all, as its bytes: a save touches one line of thousands."""
+class Listing(msgspec.Struct, frozen=True, eq=False):
+    """The whole of a MEMORY.md, line ends, BOM and all, as its bytes: a save touches one line of thousands.
 
-    raw: bytes = b""
+    `fresh` are rows, by name, that are still to stand in `base`: a batch has all of its own put in at once, when the
+    whole is first asked for.
+    """
+
+    base: bytes = b""
+    fresh: Mapping[str, str] = _NO_ROWS
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Listing) and self.raw == other.raw
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def raw(self) -> bytes:
+        """The file's bytes."""
+        if self.fresh:
+            raw = _with_rows(self.base, self.fresh)
+            msgspec.structs.force_setattr(self, "base", raw)  # which changes no value
+            msgspec.structs.force_setattr(self, "fresh", _NO_ROWS)
+        return self.base
 
     @classmethod
     def decode(cls, raw: bytes) -> "Listing":
@@ -75,9 +98,9 @@ class Listing(msgspec.Struct, frozen=True):
 
     def with_row(self, name: str, hook: str, *, replace: bool = True) -> "Listing":
         """With a row for the note: its first row replaced (kept, when not `replace`), else one appended."""
-        for start, end in self._lines_of(name):
-            return self._with(start, end, row(name, hook)) if replace else self
-        return self._append([row(name, hook)])
+        if not replace and (name in self.fresh or self.lists(name)):
+            return self
+        return Listing(self.base, {**self.fresh, name: row(name, hook)})
 
     def lists(self, name: str) -> bool:
         """Whether a line lists the note."""
@@ -177,6 +200,12 @@ class Listing(msgspec.Struct, frozen=True):
         line_end = old[len(old.rstrip(b"\r\n")) :]
         return Listing(b"".join((self.raw[:start], bom, fresh.encode(), line_end, self.raw[end:])))
 
+    def _put(self, name: str, fresh: str) -> "Listing":
+        """With the first row of the note replaced, or one appended."""
+        for start, end in self._lines_of(name):
+            return self._with(start, end, fresh)
+        return self._append([fresh])
+
     def _append(self, rows: list[str]) -> "Listing":
         if not rows:
             return self
@@ -191,6 +220,46 @@ class Listing(msgspec.Struct, frozen=True):
 
     def _keep_bom(self, raw: bytes) -> bytes:
         return _BOM + raw if self.raw.startswith(_BOM) and not raw.startswith(_BOM) else raw
+
+
+def _with_rows(raw: bytes, rows: Mapping[str, str]) -> bytes:
+    """The bytes with the row of each name put in, as `Listing._put` does one after the other."""
+    spans = _own_spans(raw, rows) if len(rows) > _FEW else None
+    listing = Listing(raw)
+    if spans is None:
+        for name, fresh in rows.items():
+            listing = listing._put(name, fresh)
+        return listing.raw
+    pieces = []
+    done = 0
+    for (start, end), name in sorted((span, name) for name, span in spans.items()):
+        old = raw[start:end]
+        pieces += [raw[done:start], rows[name].encode(), old[len(old.rstrip(b"\r\n")) :]]
+        done = end
+    pieces.append(raw[done:])
+    return Listing(b"".join(pieces))._append([fresh for name, fresh in rows.items() if name not in spans]).raw
+
+
+def _own_spans(raw: bytes, names: Collection[str]) -> Mapping[str, tuple[int, int]] | None:
+    """Where the first row of each of these notes begins and ends, as far as it has one, every line read once.
+
+    None where a name, or a line that is not as `row` writes it, may be read in several ways.
+    """
+    if not all(_can_name(name) and "]" not in name for name in names):
+        return None
+    wanted = {name.encode(): name for name in names}
+    found: dict[str, tuple[int, int]] = {}
+    others = []
+    done = 0
+    for match in _OWN_ROW.finditer(raw):
+        others.append(raw[done : match.start()])
+        done = match.end()
+        name = wanted.get(match[1])
+        if name is not None:
+            found.setdefault(name, match.span())
+    others.append(raw[done:])
+    linked = set(_LINKS.findall(b"\n".join(others)))
+    return None if any(_END in name or name.encode() in linked for name in names) else found
 
 
 def listed_by(line: str, notes: Collection[str] = ()) -> str | None:

@@ -1,8 +1,12 @@
 """Laws of MEMORY.md: reconcile comes to rest at once, keeps foreign lines, and lists every note exactly once."""
 
+from unittest import mock
+
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memd import listing as room
 from memd.listing import Listing, listed_by, row
 
 
@@ -42,6 +46,32 @@ def foreign(text: str, notes: dict[str, str]) -> list[str]:
 @given(TEXT)
 def test_decoding_and_encoding_keeps_every_byte(text: str) -> None:
     assert Listing.decode(text.encode()).encode() == text.encode()
+
+
+MANY = st.lists(st.tuples(st.sampled_from([*STEMS, *"cdefgh", "a-b", "b.c"]), HOOKS), max_size=24)
+
+
+@pytest.mark.parametrize("few", [0, 2])
+@LAW
+@given(TEXT, st.booleans(), MANY, MANY)
+def test_rows_put_in_together_are_those_put_in_one_by_one(
+    few: int, text: str, plain: bool, first: list[tuple[str, str]], then: list[tuple[str, str]]
+) -> None:
+    with mock.patch.object(room, "_FEW", few):
+        put_in(text, plain, first, then)
+
+
+def put_in(text: str, plain: bool, first: list[tuple[str, str]], then: list[tuple[str, str]]) -> None:
+    """Put rows in together, and one by one by hand."""
+    together = one_by_one = of(text)
+    for rows in (first, then):
+        for name, hook in rows:
+            if plain and "]" in name:
+                continue
+            together = together.with_row(name, hook)
+            one_by_one = one_by_one._put(name, row(name, hook))
+        assert together == one_by_one
+        assert together.raw == one_by_one.raw
 
 
 @LAW

@@ -3,7 +3,7 @@
 import pytest
 
 from memd.errors import Unreadable
-from memd.listing import STALE, Listing, Row, listed_by, row
+from memd.listing import STALE, Listing, Row, _own_spans, listed_by, row
 
 
 def of(text: str) -> Listing:
@@ -237,3 +237,40 @@ def test_a_hook_that_ends_like_the_mark_is_no_mark() -> None:
     own = row("a", f"old{STALE}")
     listing = of(own).with_own_row("a", "new", own.__eq__)
     assert listing.text == "- [a](a.md) — new"
+
+
+MANY = "# Notes\n\n- [a](a.md) — one\r\n- [b](b.md)\n- [a](a.md) — again\nwords\n- [x](x.md)"
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "found"),
+    [
+        (MANY, ["a", "b", "c"], {"a": "- [a](a.md) — one\r\n", "b": "- [b](b.md)\n"}),
+        (MANY, ["x", "y"], {"x": "- [x](x.md)"}),
+        ("", ["a"], {}),
+        (f"\ufeff{MANY}", ["b"], {"b": "- [b](b.md)\n"}),
+        # what may be read in several ways is left to be looked at line by line
+        (MANY, ["a", "c]d"], None),
+        (MANY, ["a", "see.md)x"], None),
+        (f"- [Mine](b.md)\n{MANY}", ["a", "b"], None),
+        (f"see [b](b.md)\n{MANY}", ["a", "b"], None),
+        ("\ufeff- [a](a.md)\n", ["a"], None),
+        (f"- [Mine](b.md)\n{MANY}", ["a"], {"a": "- [a](a.md) — one\r\n"}),
+    ],
+)
+def test_where_the_rows_of_many_notes_stand(text: str, names: list[str], found: dict[str, str] | None) -> None:
+    raw = text.encode()
+    spans = _own_spans(raw, names)
+    lines = None if spans is None else {name: raw[slice(*span)].decode() for name, span in spans.items()}
+    assert lines == found
+
+
+def test_many_rows_are_put_in_together() -> None:
+    listing = of(MANY)
+    for number in range(100):
+        listing = listing.with_row(f"n{number}", "new").with_row("b", f"turn {number}")
+    added = "".join(f"\n- [n{number}](n{number}.md) — new" for number in range(100))
+    assert listing.text == MANY.replace("(b.md)", "(b.md) — turn 99") + added + "\n"
+    assert listing.lists("n99")
+    assert not listing.lists("n100")
+    assert listing.without("n7") != listing
