@@ -545,6 +545,11 @@ def _syncers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(SYNCERS, thread_name_prefix="sync")
 
 
+# A child of a fork has none of its parent's threads.
+for _executor in (_syncers, _releaser):
+    os.register_at_fork(after_in_child=_executor.cache_clear)
+
+
 def _flock(fd: int, deadline: float) -> None:
     """Take the flock of an open file before `deadline` (monotonic seconds)."""
     while True:

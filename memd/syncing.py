@@ -8,6 +8,7 @@ import ctypes
 import errno
 import os
 import platform
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -101,10 +102,22 @@ class _Syncs:
         return int(number)
 
 
+_is_forked: Final = threading.Event()
+
+
+def _after_fork() -> None:
+    """Its threads are the parent's alone, which the C library does not know: it would wait for them for ever."""
+    _is_forked.set()
+    _library.cache_clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 @cache
 def _library() -> ctypes.CDLL | None:
     """The C library that has the calls; None where it is none whose structures are known."""
-    if platform.libc_ver()[0] != "glibc" or ctypes.sizeof(ctypes.c_void_p) * 8 != 64:
+    if _is_forked.is_set() or platform.libc_ver()[0] != "glibc" or ctypes.sizeof(ctypes.c_void_p) * 8 != 64:
         return None
     for name in (None, "librt.so.1"):  # where they were before glibc 2.34
         with suppress(OSError, AttributeError):

@@ -4,6 +4,8 @@ import ctypes
 import errno
 import os
 import platform
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,35 @@ def test_what_the_library_has_no_room_for_is_synced_all_the_same(monkeypatch: py
     assert synced == []
     wait()
     assert synced == [5, 9]
+
+
+FORKS = """
+import os, sys, warnings
+from pathlib import Path
+from memd.fs import Disk
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads, which is what this is about
+
+
+def stage(prefix: str) -> None:
+    with Disk().staging() as staging, Disk().replacing() as replacing:
+        staged = [staging.add(Path(sys.argv[1]), b"text") for _ in range(int(sys.argv[2]))]
+        staging.sync()
+        for number, each in enumerate(staged):
+            replacing.replace(each.path, Path(sys.argv[1]) / f"{prefix}{number}")
+
+
+stage("a")
+child = os.fork()
+stage("b" if child else "c")
+if child:
+    sys.exit(os.waitpid(child, 0)[1])
+"""
+
+
+def test_a_child_of_a_fork_waits_for_no_thread_of_its_parent(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", FORKS, str(tmp_path), str(COUNT)], check=True, timeout=60)
+    assert len(list(tmp_path.iterdir())) == 3 * COUNT
 
 
 def test_none_is_begun_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
