@@ -436,7 +436,11 @@ class Staging:
         try:
             return self._write(path, data)
         except FileExistsError:
-            return self.add(path.parent, data)
+            return self.add_beside(path, data)
+
+    def add_beside(self, path: Path, data: bytes) -> Staged:
+        """The same in the directory of `path`, which it is to be renamed to."""
+        return self.add(path.parent, data)
 
     def _write(self, path: Path, data: bytes) -> Staged:
         if len(self._open) >= self.OPEN_MAX:

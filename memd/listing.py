@@ -25,8 +25,9 @@ _DASH: Final = " — "
 _LONGEST: Final = 255  # no file has a longer name: a line of a thousand links is read in no time
 # What would end a line in some reader, or move a terminal's cursor: no part of a one-line hook.
 _CONTROLS: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " ")
-_LINKS: Final = re.compile(rb"\]\((?=([^\n]{0,%d}?)\.md\))" % (4 * _LONGEST))  # the shortest reading of every link
-_OWN_ROW: Final = re.compile(rb"^- \[([^]\n]+)]\(\1\.md\)[^\n]*(?:\n|\Z)", re.MULTILINE)  # what `row` writes for most
+_OWN_ROW: Final = re.compile(  # what `row` writes for most; a label that no note can have decides nothing
+    rb"^- \[(?!(?i:memory)])([^]/.\n][^]/\n]{0,%d})]\(\1\.md\)[^\n]*(?:\n|\Z)" % (_LONGEST - 1), re.MULTILINE
+)
 _FEW: Final = 16  # rows; to look for so many one by one costs less than to read every line once
 _NO_ROWS: Final[Mapping[str, str]] = MappingProxyType({})
 _LEAD: Final = re.compile(r"\A\s*(?:[—–:-]\s*)?")
@@ -111,11 +112,11 @@ class Listing(msgspec.Struct, frozen=True, eq=False):
 
         Links are read once for all of them: looking for thousands of notes one by one takes seconds.
         """
-        linked = set(_LINKS.findall(self.raw))
+        linked = _linked(self.raw)
         fresh = [
             line.rstrip("\r\n")
             for name, line in lines.items()
-            if (_END not in name and name.encode() not in linked) or not self.lists(name)
+            if not _may_be_among(linked, name) or not self.lists(name)
         ]
         return self._append(fresh)
 
@@ -258,8 +259,18 @@ def _own_spans(raw: bytes, names: Collection[str]) -> Mapping[str, tuple[int, in
         if name is not None:
             found.setdefault(name, match.span())
     others.append(raw[done:])
-    linked = set(_LINKS.findall(b"\n".join(others)))
-    return None if any(_END in name or name.encode() in linked for name in names) else found
+    linked = _linked(b"\n".join(others))
+    return None if any(_may_be_among(linked, name) for name in names) else found
+
+
+def _linked(raw: bytes) -> set[bytes]:
+    """What each link says before its first `.md)`; of one that holds another link, or no `.md)`, something else."""
+    return {link.partition(_END.encode())[0] for link in raw.split(_LINK.encode())[1:]}
+
+
+def _may_be_among(linked: Collection[bytes], name: str) -> bool:
+    """Whether a link may be the note's: it is, or the name may be read in several ways."""
+    return _LINK in name or _END in name or name.encode() in linked
 
 
 def listed_by(line: str, notes: Collection[str] = ()) -> str | None:

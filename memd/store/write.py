@@ -138,16 +138,16 @@ class Written(NamedTuple):
         """Stage everything the plan writes; a version that goes again is no object in between.
 
         An object has its own name at once, since that says what it must hold and no record names it yet: a name
-        fewer to be made and removed for each save. One that is there already is replaced as any other file.
+        fewer to be made and removed for each save. One that is there already is replaced as any other file; and so is
+        each beside a broken journal, where a sweep knows no object for the leftover of a write that was cut short.
         """
-        directory = plan.state.directory
+        state, directory = plan.state, plan.state.directory
+        add_object = staging.add_at if state.broken_line is None else staging.add_beside
         objects = {version: raw for version, raw in plan.objects.items() if version not in plan.purged}
         if objects:
-            plan.state.disk.make_dirs(plan.state.objects)
+            state.disk.make_dirs(state.objects)
         return cls(
-            objects={
-                version: staging.add_at(plan.state.object_path(version), raw) for version, raw in objects.items()
-            },
+            objects={version: add_object(state.object_path(version), raw) for version, raw in objects.items()},
             notes={name: staging.add(directory, raw) for name, raw in plan.files.items() if raw is not None},
             own=[
                 None if raw is None else (staging.add(directory, raw), raw)
@@ -156,7 +156,7 @@ class Written(NamedTuple):
         )
 
     def misplaced(self, state: State) -> Iterator[tuple[Path, Path]]:
-        """The staged file and the place of each object at whose place something stood."""
+        """The staged file and the place of each object that is not there yet."""
         for version, staged in self.objects.items():
             place = state.object_path(version)
             if staged.path != place:

@@ -26,6 +26,7 @@ LINE = st.one_of(
     st.text("- [](.md)ab/", max_size=24),
     st.builds(row, st.sampled_from(STEMS), HOOKS),
     st.builds("- [{}]({}.md) - {}".format, st.sampled_from(["Label", "a", "[x]"]), st.sampled_from(STEMS), HOOKS),
+    st.builds("- [{0}]({0}.md) [x]({1}.md)".format, st.sampled_from(["a/b", "Memory", ".a"]), st.sampled_from(STEMS)),
 )
 TEXT = st.builds(
     lambda lines, eol, bom, end: bom + eol.join(lines) + end,

@@ -13,7 +13,7 @@ from memd.errors import Refused, Storage
 from memd.fs import Stamp
 from memd.store import Reconcile, Rename, Save
 from memd.usage import Usage
-from support.disks import FailingDisk, FastDisk
+from support.disks import Crash, CrashingDisk, FailingDisk, FastDisk
 from support.stores import ME, Kept, check_invariants, forget, holding, opened, save
 from support.waiting import until
 
@@ -189,6 +189,40 @@ def test_what_is_written_at_an_objects_place_and_never_journaled_is_swept(room: 
     assert holding(kept.directory, b"Never kept.") == []
     kept.saved("beta", "Kept.")
     check_invariants(kept.directory)
+
+
+@pytest.fixture
+def broken(room: Path) -> Path:
+    """A store whose journal has a line that does not read: of an object that no record names nothing is known."""
+    kept = opened(room / "store")
+    kept.saved("alpha", "One.")
+    kept.saved("alpha", "Two.")
+    first, second = (kept.directory / "ops.jsonl").read_bytes().splitlines(keepends=True)
+    (kept.directory / "ops.jsonl").write_bytes(first[:20] + b"\n" + second)
+    return kept.directory
+
+
+@pytest.mark.parametrize(("call", "error"), [("write", errno.ENOSPC), ("fsync", errno.EIO)])
+def test_what_is_refused_beside_a_broken_journal_leaves_no_object(broken: Path, call: str, error: int) -> None:
+    disk = FailingDisk(error, calls={call})
+    kept = opened(broken, disk)
+    disk.arm(1)
+    with pytest.raises(Storage):
+        kept.saved("beta", "Never kept." * 9)
+    disk.heal()
+    assert holding(broken, b"Never kept.") == []
+    kept.saved("beta", "Kept.")
+    assert kept.file("beta").read_bytes() == (broken / "objects" / kept.entries["beta"].hash[7:]).read_bytes()
+
+
+def test_what_a_crash_cuts_short_beside_a_broken_journal_is_no_object(broken: Path) -> None:
+    disk = CrashingDisk(half=True)
+    kept = opened(broken, disk)
+    disk.arm(1)
+    with pytest.raises(Crash):
+        kept.saved("beta", "Never kept." * 9)
+    opened(broken)
+    assert holding(broken, b"Never kept.") == []
 
 
 def test_a_version_that_goes_again_in_its_batch_is_no_object_in_between(kept: Kept) -> None:

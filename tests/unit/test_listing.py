@@ -255,6 +255,12 @@ MANY = "# Notes\n\n- [a](a.md) — one\r\n- [b](b.md)\n- [a](a.md) — again\nwo
         (f"- [Mine](b.md)\n{MANY}", ["a", "b"], None),
         (f"see [b](b.md)\n{MANY}", ["a", "b"], None),
         ("\ufeff- [a](a.md)\n", ["a"], None),
+        # a label that no note can have decides nothing
+        ("- [a/b](a/b.md) [b](b.md)\n", ["b"], None),
+        ("- [Memory](Memory.md) [b](b.md)\n", ["b"], None),
+        ("- [.a](.a.md) [b](b.md)\n", ["b"], None),
+        (f"- [{256 * 'a'}]({256 * 'a'}.md) [b](b.md)\n", ["b"], None),
+        ("- [memory-b](memory-b.md)\n", ["memory-b"], {"memory-b": "- [memory-b](memory-b.md)\n"}),
         (f"- [Mine](b.md)\n{MANY}", ["a"], {"a": "- [a](a.md) — one\r\n"}),
     ],
 )
