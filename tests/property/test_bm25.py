@@ -134,3 +134,14 @@ def test_whose_hook_holds_enough_of_some_words_is_found_after_any_history(
     found = hooked(snapshot, keys, least)
     assert found == sorted(set(found))
     assert expected <= set(found) <= standing.keys()
+
+
+def test_a_note_whose_body_alone_holds_the_words_of_a_hook_is_not_looked_at() -> None:
+    hook = "forge harbour token runner seal"
+    notes = {f"n{number}": forms.words(f"n{number}", f"other {number}", f"{hook} words") for number in range(200)}
+    notes["twin"] = forms.words("twin", "forge harbour token runner seals", "no word of it")
+    snapshot = Snapshot.EMPTY.replace(notes)
+    assert hooked(snapshot, set(tokenize(hook)), 4) == ["twin"]
+    assert hooked(snapshot, set(tokenize(hook)), 5) == []
+    assert hooked(snapshot, {"forge"}, 1) == ["twin"]
+    assert hooked(snapshot, {"nowhere"}, 1) == []
