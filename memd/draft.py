@@ -47,7 +47,8 @@ class Draft(msgspec.Struct, frozen=True):
     """A note that may be saved, before it has met a store.
 
     `given` is the name as typed, None when it was `derived` from the description; `slug` is the slug of
-    either. `extra` holds the unknown keys the text gave, as `Note.extra`. `masked`: it holds `[redacted]`.
+    either. `extra` holds the unknown keys the text gave, as `Note.extra`. `masked`: it holds `[redacted]`. `text` is
+    what it becomes under the name as typed or derived where no older text adds keys to it.
     """
 
     given: str | None
@@ -59,6 +60,7 @@ class Draft(msgspec.Struct, frozen=True):
     extra: tuple[str, ...]
     warnings: tuple[str, ...]
     masked: bool
+    text: bytes
 
     @property
     def derived(self) -> bool:
@@ -101,13 +103,14 @@ def draft(markdown: str, fields: Mapping[str, object]) -> Draft:
         )
     extra = _extra(reading.extra, overlay)
     warnings += _near_keys(extra)
-    made = render(given or name, description, kind, extra, reading.body).decode()
+    text = render(given or name, description, kind, extra, reading.body)
+    made = text.decode()
     became = made, description, given or ""
     if secrets.may_hold("\n".join((markdown, *_pairs(overlay), *became))):
         _check_text(markdown, overlay, became)
         warnings += _bare_warnings((markdown, *_pairs(overlay), made))
     masked = any(secrets.MASK in text for text in (made, description))
-    return Draft(given, name, description, kind, scope, reading.body, extra, tuple(warnings), masked)
+    return Draft(given, name, description, kind, scope, reading.body, extra, tuple(warnings), masked, text)
 
 
 def compose(draft: Draft, name: str, old: bytes | None, old_extra: tuple[str, ...] = ()) -> tuple[Note, bytes]:
@@ -130,7 +133,8 @@ def compose(draft: Draft, name: str, old: bytes | None, old_extra: tuple[str, ..
         old_extra = parse(name, old).extra
     if old_extra:
         extra = _merged(extra, old_extra)
-    made = render(name, draft.description, draft.type, extra, draft.body)
+    is_as_drafted = name == (draft.given or draft.slug) and extra == draft.extra
+    made = draft.text if is_as_drafted else render(name, draft.description, draft.type, extra, draft.body)
     if len(made) > MAX_FILE:
         raise Refused(
             "text",

@@ -78,6 +78,8 @@ def test_saving_what_was_saved_changes_nothing(markdown: str, fields: Mapping[st
         made = draft(markdown, fields)
     except Refused:
         return
+    for name in ("stem", made.slug, made.given or made.slug):
+        assert compose(made, name, None)[1] == note.render(name, made.description, made.type, made.extra, made.body)
     _, raw = compose(made, made.slug, None)
     again = draft(raw.decode(), {})
     assert again.slug == made.slug
