@@ -67,7 +67,10 @@ def begin(fds: Sequence[int]) -> Callable[[], None] | None:
     of the first file that failed, after the others; none is tried again.
     """
     library = _library()
-    return None if library is None else _Syncs(library, fds).wait
+    if library is None:
+        return None
+    _used.set()
+    return _Syncs(library, fds).wait
 
 
 class _Syncs:
@@ -102,13 +105,15 @@ class _Syncs:
         return int(number)
 
 
-_is_forked: Final = threading.Event()
+_used: Final = threading.Event()
+_left_behind: Final = threading.Event()
+"""The library's threads are those of a parent, which it does not know: it would wait for them for ever."""
 
 
 def _after_fork() -> None:
-    """Its threads are the parent's alone, which the C library does not know: it would wait for them for ever."""
-    _is_forked.set()
-    _library.cache_clear()
+    if _used.is_set():
+        _left_behind.set()
+        _library.cache_clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -117,7 +122,7 @@ os.register_at_fork(after_in_child=_after_fork)
 @cache
 def _library() -> ctypes.CDLL | None:
     """The C library that has the calls; None where it is none whose structures are known."""
-    if _is_forked.is_set() or platform.libc_ver()[0] != "glibc" or ctypes.sizeof(ctypes.c_void_p) * 8 != 64:
+    if _left_behind.is_set() or platform.libc_ver()[0] != "glibc" or ctypes.sizeof(ctypes.c_void_p) * 8 != 64:
         return None
     for name in (None, "librt.so.1"):  # where they were before glibc 2.34
         with suppress(OSError, AttributeError):
