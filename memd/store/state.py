@@ -35,7 +35,7 @@ SUSPENDED = ".suspended"
 NEVER = -1
 """The time of a look through the directory that has to be taken again."""
 PATHS_HELD = 256
-"""Paths of notes that are kept made: one save asks for its note's five times."""
+"""Paths of notes and of objects that are kept made: one save asks for its note's five times."""
 
 T = TypeVar("T", bound=Encodes)
 
@@ -58,6 +58,10 @@ class State:
         """Where the note of a name has its file."""
         self.journal = directory / JOURNAL
         self.objects = directory / OBJECTS
+        self.object_path: Callable[[str], Path] = lru_cache(PATHS_HELD)(
+            lambda hash_: self.objects / journal.hex_of(hash_)
+        )
+        """Where the version of a hash has its object."""
         self.heads = Heads()
         self.digest = ""
         self.lines = 0
@@ -189,10 +193,6 @@ class State:
         return self.journal_stamp is not None and self.broken_line is None and whole
 
     # -- notes -------------------------------------------------------------------------------------------------
-
-    def object_path(self, content_hash: str) -> Path:
-        """Where the version of this hash has its object."""
-        return self.objects / journal.hex_of(content_hash)
 
     def scan(self) -> dict[str, Seen]:
         """The `.md` entries of the directory that count as notes, by name; `blocked` is what does not count."""
