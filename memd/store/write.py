@@ -33,16 +33,16 @@ def carry_out(plan: Plan, beside: Beside) -> list[Change]:
 
     `beside` is given them before they are durable, to be made use of while the disk is waited for.
 
-    What is staged is begun to be written out at once and synced together, so a batch costs little more time than
-    one save: that is the group commit. The four files of a save take 0.6 ms so and 1.1 in turn where a sync takes
-    0.15, and 0.9 and 2.1 where one commits a journal in 0.35; one of 64 saves takes 0.3 ms either way, and one alone
-    2.3 and 3.0. The slower the syncs, the more is gained (`python -m tests.bench saving`: `save.syncs`, `save.batch`).
+    What is staged is begun to be written out at once and synced together, so a batch costs little more time than one
+    save: that is the group commit. The four files of a save take 0.6 ms so and 1.1 in turn where a sync takes 0.15,
+    and 0.9 and 2.1 where one commits a journal in 0.35; one of 64 saves takes 0.3 ms either way, and one alone 2.3
+    and 3.0. The slower the syncs, the more is gained (`python -m tests.bench saving`: `save.syncs`, `save.batch`).
     The price: the first of 64 waits for all, some 40 ms, and one failed sync refuses all. Waiting for more gains
-    nothing where few save: who comes during a commit is in the next. After a commit of more, `LiveStore` has those who
-    ask again come first, since each call to the system waits for the interpreter while the loop answers: 64 got
-    1.05 ms a save beside their answers, and 0.85 after them. For the same reason no other thread stages while the rest
-    is planned (a save of 45 took 0.53 ms so, and 0.40 without), and it is not threads of Python that sync many files:
-    `beside` has the interpreter to itself meanwhile, which made of 0.68 ms a save 0.63.
+    nothing where few save: who comes during a commit is in the next. After a commit of more, `LiveStore` has those
+    who ask again come first, since each call to the system waits for the interpreter while the loop answers: 64 got
+    1.05 ms a save beside their answers, and 0.85 after them. For the same reason no other thread stages while the
+    rest is planned (a save of 45 took 0.53 ms so, and 0.40 without), and it is not threads of Python that sync many
+    files: `beside` has the interpreter to itself meanwhile, which made of 0.68 ms a save 0.63.
 
     Errors: OSError, after which the directory must be read again; InterferenceError, before which nothing was
     changed.

@@ -1,15 +1,15 @@
 """What a durable save costs, beside one append and fdatasync on the same file system. Law: the disk is real.
 
 A save is four files staged and synced, two directories and a journal: `save.files` writes them in the order of SPEC
-section 4 one after the other and without memd, which is what the disk asks for by itself. Each kind of save is
-taken turn by turn with the floor: through the daemon by the blocking client, and in process by `Store.commit`. Of a
-commit of many saves the rows tell what one of them takes, of the files of one what it takes to stage them together,
-each beside the same one after the other. Then saves a second with 1, 8, 32 and 64 clients, which send prepared
-lines from one process that does nothing else: one loop over all their sockets, so that what is measured with 64 is
-memd and not 64 clients, and the same loop with 1. How much more 64 get depends on the disk, too: with `--dir` it is
-measured on any. A file system with a journal syncs a batch for little more than one save; one without, where a sync
-costs 0.1 ms, leaves memd's own work as the bound. A loop-mounted image of ext4 has syncs of some 0.4 ms, one that lies
-in another some 0.8: as much as an ordinary disk that keeps what it says it has.
+section 4 one after the other and without memd, which is what the disk asks for by itself. Each kind of save is taken
+turn by turn with the floor: through the daemon by the blocking client, and in process by `Store.commit`. Of a commit
+of many saves the rows tell what one of them takes, of the files of one what it takes to stage them together, each
+beside the same one after the other. Then saves a second with 1, 8, 32 and 64 clients, which send prepared lines from
+one process that does nothing else: one loop over all their sockets, so that what is measured with 64 is memd and not
+64 clients, and the same loop with 1. How much more 64 get depends on the disk, too: with `--dir` it is measured on
+any. A file system with a journal syncs a batch for little more than one save; one without, where a sync costs 0.1
+ms, leaves memd's own work as the bound. A loop-mounted image of ext4 has syncs of some 0.4 ms, one that lies in
+another some 0.8.
 `python -m tests.bench saving` runs it alone.
 """
 
