@@ -460,6 +460,11 @@ def listing(data: bytes) -> None:
     fuller = index.with_row("fresh", "another hook")
     assert fuller.lists("fresh")
     assert not fuller.without("fresh").lists("fresh")
+    together = one_by_one = index
+    for name in (*notes, *(f"n{number}" for number in range(20))):
+        together, one_by_one = together.with_row(name, "a hook"), one_by_one.with_row(name, "a hook")
+        assert one_by_one.lists(name)  # for which it has to stand there
+    assert together == one_by_one
 
 
 def _foreign(index: Listing, notes: dict[str, str]) -> list[str]:
