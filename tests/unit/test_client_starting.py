@@ -45,8 +45,10 @@ class Starter:
     def stop(self) -> None:
         """Stop whoever answers."""
         quiet = self.env | {"MEMD_NO_AUTOSTART": "1"}
-        with suppress(memd_client.Unavailable), memd_client.connect(quiet) as memd:
-            memd.notify("daemon.stop")
+        with suppress(memd_client.Unavailable):
+            with memd_client.connect(quiet) as memd:
+                memd.notify("daemon.stop")
+            until(lambda: not Path(self.path).exists())  # before its directory goes
 
 
 @pytest.fixture
