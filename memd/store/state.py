@@ -58,9 +58,8 @@ class State:
         """Where the note of a name has its file."""
         self.journal = directory / JOURNAL
         self.objects = directory / OBJECTS
-        self.object_path: Callable[[str], Path] = lru_cache(PATHS_HELD)(
-            lambda hash_: self.objects / journal.hex_of(hash_)
-        )
+        objects = self.objects  # and no state that holds itself: one that was read anew goes at once
+        self.object_path: Callable[[str], Path] = lru_cache(PATHS_HELD)(lambda hash_: objects / journal.hex_of(hash_))
         """Where the version of a hash has its object."""
         self.heads = Heads()
         self.digest = ""
