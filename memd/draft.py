@@ -109,7 +109,7 @@ def draft(markdown: str, fields: Mapping[str, object]) -> Draft:
     if secrets.may_hold("\n".join((markdown, *_pairs(overlay), *became))):
         _check_text(markdown, overlay, became)
         warnings += _bare_warnings((markdown, *_pairs(overlay), made))
-    masked = any(secrets.MASK in text for text in (made, description))
+    masked = any(secrets.MASK in each for each in (made, description))
     return Draft(given, name, description, kind, scope, reading.body, extra, tuple(warnings), masked, text)
 
 

@@ -25,10 +25,6 @@ from memd import swaps, syncing
 
 T = TypeVar("T")
 
-SYNCERS = 4
-"""Threads that sync side by side where the system has none of its own."""
-SHARE = 8
-"""Syncs that a thread is worth: handing it over costs more than a few that were begun before."""
 LOCK_POLL_S = 0.002
 """How often a held lock is asked for again, in seconds; flock has no wait with a deadline."""
 
@@ -108,7 +104,7 @@ class LockTimeoutError(Exception):
     """The lock was not had in time."""
 
 
-def nothing() -> None:
+def nothing(*_given: object) -> None:
     """What is done when there is nothing to be done."""
 
 
@@ -124,6 +120,9 @@ def staged_name() -> str:
 
 class Disk:
     """The primitives. Tests subclass it: `step` may raise, `write` stop half-way, `sync` keep what is durable."""
+
+    syncs_aside = True
+    """Whether the system's own threads may sync many files: `sync` is not asked then."""
 
     def step(self, call: str, path: Path) -> None:
         """Called before each primitive acts; the real disk does nothing here."""
@@ -293,7 +292,7 @@ class Disk:
         """Make the renames, creations and removals of directories durable, of several side by side."""
         for directory in directories:
             self.step("fsync", directory)
-        side_by_side(self._sync_dir, directories)
+        syncing.side_by_side(self._sync_dir, directories)
 
     def _sync_dir(self, directory: Path) -> None:
         with _opened(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY) as fd:
@@ -325,9 +324,11 @@ class Disk:
 
         It is done beside the syncs where there are many and the system has threads of its own for them, else after.
         """
-        wait = syncing.begin([fd for _, fd in opened]) if len(opened) >= SHARE else None
+        wait = None
+        if self.syncs_aside and len(opened) >= syncing.SHARE:
+            wait = syncing.begin([fd for _, fd in opened])
         if wait is None:
-            side_by_side(lambda each: self.sync(each[1], each[0]), opened)
+            syncing.side_by_side(lambda each: self.sync(each[1], each[0]), opened)
             meanwhile()
             return
         try:
@@ -462,29 +463,6 @@ class Staging:
         self._open = []
 
 
-def side_by_side(sync: Callable[[T], None], things: Sequence[T]) -> None:
-    """Sync several things: this thread, and where there are many a few others, have a share each.
-
-    A share ends at its first failure. Errors: the first share's that failed.
-    """
-    count = min(SYNCERS + 1, -(-len(things) // SHARE))
-    shares = [things[first::count] for first in range(count)]
-    others = [_syncers().submit(_sync_all, sync, share) for share in shares[1:]]
-    try:
-        for share in shares[:1]:
-            _sync_all(sync, share)
-    finally:
-        errors = [other.exception() for other in others]
-    for error in errors:
-        if error is not None:
-            raise error
-
-
-def _sync_all(sync: Callable[[T], None], things: Sequence[T]) -> None:
-    for thing in things:
-        sync(thing)
-
-
 def _begin_to_sync(fd: int) -> None:
     """Have the system write a file out, waiting for nothing; that it does not is no failure, the sync will tell.
 
@@ -532,6 +510,9 @@ def _releaser() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="release")
 
 
+os.register_at_fork(after_in_child=_releaser.cache_clear)  # it has none of its parent's threads
+
+
 def _moved_aside(path: Path, room: Path) -> Path:
     """Where a file is that was moved to another directory, or beside its place where that cannot be."""
     aside = room / staged_name()
@@ -541,17 +522,6 @@ def _moved_aside(path: Path, room: Path) -> Path:
         if error.errno not in _ELSEWHERE:
             raise
     return path.rename(path.with_name(aside.name))
-
-
-@cache
-def _syncers() -> ThreadPoolExecutor:
-    """The threads that sync; made when there is first something to sync beside something else."""
-    return ThreadPoolExecutor(SYNCERS, thread_name_prefix="sync")
-
-
-# A child of a fork has none of its parent's threads.
-for _executor in (_syncers, _releaser):
-    os.register_at_fork(after_in_child=_executor.cache_clear)
 
 
 def _flock(fd: int, deadline: float) -> None:

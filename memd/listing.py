@@ -63,8 +63,6 @@ class Listing(msgspec.Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Listing) and self.raw == other.raw
 
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def raw(self) -> bytes:
         """The file's bytes."""

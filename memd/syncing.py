@@ -1,7 +1,8 @@
 """Many files made durable side by side. Law: whoever asks for it may compute meanwhile, and hears of any that failed.
 
 A thread of Python that syncs has to get the interpreter back after each file, from another that may compute for 5 ms.
-The C library has threads of its own for POSIX's asynchronous calls, which wait for the disk and for nothing else.
+GNU's C library has threads of its own for POSIX's asynchronous calls, which wait for the disk and for nothing else:
+they are asked by `begin`. Where there are none, or little is to be synced, `side_by_side` has it done in Python.
 """
 
 import ctypes
@@ -10,15 +11,54 @@ import os
 import platform
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
+T = TypeVar("T")
+
+SHARE: Final = 8
+"""Syncs that a thread is worth: handing it over costs more than a few that were begun before."""
+SYNCERS: Final = 4
+"""Threads of Python that sync side by side."""
 THREADS: Final = 16
-"""Syncs that wait for the disk at once: the slower it is, the more of them it does in one go. The threads end after a
-second without work."""
+"""Threads of the C library that do: the slower a disk is, the more it does in one go. They end after a second without
+work."""
 
 _SIGEV_NONE: Final = 1
+
+
+def side_by_side(sync: Callable[[T], None], things: Sequence[T]) -> None:
+    """Sync several things: this thread, and where there are many a few others, have a share each.
+
+    A share ends at its first failure. Errors: the first share's that failed.
+    """
+    count = min(SYNCERS + 1, -(-len(things) // SHARE))
+    shares = [things[first::count] for first in range(count)]
+    others = [_syncers().submit(_sync_all, sync, share) for share in shares[1:]]
+    try:
+        for share in shares[:1]:
+            _sync_all(sync, share)
+    finally:
+        errors = [other.exception() for other in others]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def _sync_all(sync: Callable[[T], None], things: Sequence[T]) -> None:
+    for thing in things:
+        sync(thing)
+
+
+@cache
+def _syncers() -> ThreadPoolExecutor:
+    """The threads that sync; made when there is first something to sync beside something else."""
+    return ThreadPoolExecutor(SYNCERS, thread_name_prefix="sync")
+
+
+# -- the C library's threads -------------------------------------------------------------------------------------
 
 
 class _Event(ctypes.Structure):
@@ -67,10 +107,7 @@ def begin(fds: Sequence[int]) -> Callable[[], None] | None:
     of the first file that failed, after the others; none is tried again.
     """
     library = _library()
-    if library is None:
-        return None
-    _used.set()
-    return _Syncs(library, fds).wait
+    return None if library is None else _Syncs(library, fds).wait
 
 
 class _Syncs:
@@ -105,23 +142,9 @@ class _Syncs:
         return int(number)
 
 
-_used: Final = threading.Event()
-_left_behind: Final = threading.Event()
-"""The library's threads are those of a parent, which it does not know: it would wait for them for ever."""
-
-
-def _after_fork() -> None:
-    if _used.is_set():
-        _left_behind.set()
-        _library.cache_clear()
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
 @cache
 def _library() -> ctypes.CDLL | None:
-    """The C library that has the calls; None where it is none whose structures are known."""
+    """The C library that has the calls, made ready for them; None where it is none whose structures are known."""
     if _left_behind.is_set() or platform.libc_ver()[0] != "glibc" or ctypes.sizeof(ctypes.c_void_p) * 8 != 64:
         return None
     for name in (None, "librt.so.1"):  # where they were before glibc 2.34
@@ -130,3 +153,18 @@ def _library() -> ctypes.CDLL | None:
             library.aio_init(ctypes.byref(_Options(threads=THREADS, requests=THREADS * 8, idle_s=1)))
             return library
     return None
+
+
+_left_behind: Final = threading.Event()
+"""The library's threads are those of a parent, which it does not know: it would wait for them for ever."""
+
+
+def _after_fork() -> None:
+    """Count on no thread of the parent's in its child."""
+    _syncers.cache_clear()
+    if _library.cache_info().currsize:  # the parent may have used it
+        _left_behind.set()
+        _library.cache_clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)

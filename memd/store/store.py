@@ -6,7 +6,7 @@ directory holds the store's flock, so that other processes of the first seed's k
 
 import errno
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from memd import note, paths, settle
 from memd.errors import Busy, MemdError, NotFound, Storage
-from memd.fs import Disk, LockTimeoutError, NotRegularError
+from memd.fs import Disk, LockTimeoutError, NotRegularError, nothing
 from memd.journal import FORGET, HEAD_OPS, Record, content_hash
 from memd.settle import SETTLE
 from memd.store import checking, rebuilding, reconciling, removing, rows, sourcing, sweep, write
@@ -57,10 +57,6 @@ REPLANS = 8
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
-
-
-def nothing_beside(_changes: Mapping[str, Change]) -> None:
-    """What is done beside a commit when there is nothing to be done."""
 
 
 class Planned(NamedTuple):
@@ -167,7 +163,7 @@ class Store:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    def commit(self, batch: Sequence[Request], beside: write.Beside = nothing_beside) -> Committed:
+    def commit(self, batch: Sequence[Request], beside: write.Beside = nothing) -> Committed:
         """Plan every request in order, write them all at once, and answer each (SPEC 4, group commit).
 
         `beside` gets the changes, by name, before they are durable, and those of a plan that is given up, too. A
@@ -249,7 +245,7 @@ class Store:
         return self._committed([])
 
     def _commit(
-        self, batch: Sequence[Request], outcomes: list[Outcome | MemdError], beside: write.Beside = nothing_beside
+        self, batch: Sequence[Request], outcomes: list[Outcome | MemdError], beside: write.Beside = nothing
     ) -> None:
         """Carry the batch out, in one plan unless a request has to wait for one before it; `outcomes` grows.
 
@@ -266,7 +262,7 @@ class Store:
             outcomes += planned.outcomes
             taken = planned.taken
 
-    def _carry(self, make: Callable[[Plan], T], beside: write.Beside = nothing_beside, *, whole: bool = False) -> T:
+    def _carry(self, make: Callable[[Plan], T], beside: write.Beside = nothing, *, whole: bool = False) -> T:
         """Make a plan on the latest state and carry it out; what `make` answered.
 
         A hand edit that the plan is to replace is journaled by itself first: the object alone would be one that no

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -98,12 +98,10 @@ def note_files(chance: random.Random, count: int) -> Iterator[tuple[str, bytes]]
 class Unsynced(Disk):
     """A disk that waits for nothing: what a bench builds before it measures need not outlive a crash."""
 
+    syncs_aside = False
+
     def sync(self, fd: int, path: Path) -> None:
         """Nothing."""
-
-    def sync_all(self, opened: Sequence[tuple[Path, int]], meanwhile: Callable[[], None]) -> None:
-        """What is done meanwhile."""
-        meanwhile()
 
 
 class House:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -36,12 +36,10 @@ SLICES: Final = 2
 class NoWaitDisk(Disk):
     """A disk whose syncs are not waited for: what recovers is judged, not cut again."""
 
+    syncs_aside = False
+
     def sync(self, fd: int, path: Path) -> None:
         """Nothing."""
-
-    def sync_all(self, opened: Sequence[tuple[Path, int]], meanwhile: Callable[[], None]) -> None:
-        """What is done meanwhile."""
-        meanwhile()
 
 
 class Task(NamedTuple):

@@ -50,14 +50,8 @@ def set_on(owner: object, name: str, value: object) -> None:
 
 def set_sync(sync: Callable[[fs.Disk, int, Path], None]) -> None:
     """Have every file synced in this way, many at once too."""
-
-    def sync_all(disk: fs.Disk, opened: Iterable[tuple[Path, int]], meanwhile: Callable[[], None]) -> None:
-        for path, fd in opened:
-            sync(disk, fd, path)
-        meanwhile()
-
     set_on(fs.Disk, "sync", sync)
-    set_on(fs.Disk, "sync_all", sync_all)
+    set_on(fs.Disk, "syncs_aside", False)
 
 
 def no_sync_of_the_file() -> None:

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import memd.daemon
 import memd_client
-from memd import fs
 
 from .sweep_trap import HangError, Judge, Trap, accept, enter, go_on
 
@@ -181,8 +180,6 @@ def _be_daemon(world: World, parent: socket.socket, *, looks: bool) -> None:
         log = os.open(world.root / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        # Threads stay behind in the parent: the child has to make its own.
-        fs._syncers.cache_clear()
         if world.mutation is not None:
             world.mutation()
         enter(parent, looks=looks)

@@ -7,10 +7,10 @@ only the wait for the hardware is left out, which no test here depends on.
 import errno
 import os
 import shutil
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 
-from memd.fs import Disk, side_by_side
+from memd.fs import Disk
 
 READING = frozenset({"read", "stat", "scan"})
 WRITING = frozenset({"open", "write", "fsync", "rename", "unlink", "truncate", "mkdir"})
@@ -22,16 +22,10 @@ class Crash(BaseException):
     """The process died here; nothing of it may run on."""
 
 
-class EachDisk(Disk):
-    """A disk that is asked for each file that is synced: never the system's own threads, which pass `sync` by."""
-
-    def sync_all(self, opened: Sequence[tuple[Path, int]], meanwhile: Callable[[], None]) -> None:
-        meanwhile()
-        side_by_side(lambda each: self.sync(each[1], each[0]), opened)
-
-
-class FastDisk(EachDisk):
+class FastDisk(Disk):
     """A disk that does not wait for the hardware; `log` holds each step as (call, the file's name)."""
+
+    syncs_aside = False
 
     def __init__(self) -> None:
         self.log: list[tuple[str, str]] = []

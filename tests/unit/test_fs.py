@@ -12,9 +12,9 @@ from pathlib import Path
 import portalocker
 import pytest
 
-from memd import fs
+from memd import fs, syncing
 from memd.fs import YOUNG_NS, Disk, LockTimeoutError, NotRegularError, Replacing, Seen, Stamp
-from support.disks import EVERY, EachDisk, FailingDisk, FastDisk
+from support.disks import EVERY, FailingDisk, FastDisk
 from support.waiting import until
 
 
@@ -143,7 +143,9 @@ def test_a_staged_file_is_closed_to_others_hidden_and_known_by_its_stamp(tmp_pat
 
 
 def test_what_is_written_is_synced_and_nothing_else(tmp_path: Path) -> None:
-    class Synced(EachDisk):
+    class Synced(Disk):
+        syncs_aside = False
+
         def __init__(self) -> None:
             self.synced: list[tuple[Path, bool]] = []
 
@@ -186,9 +188,11 @@ def test_staging_that_fails_leaves_no_file_open(tmp_path: Path) -> None:
     assert open_files() == before
 
 
-@pytest.mark.parametrize("count", [6, 3 * fs.SHARE])
+@pytest.mark.parametrize("count", [6, 3 * syncing.SHARE])
 def test_a_sync_that_fails_is_heard_whichever_file_it_was(tmp_path: Path, count: int) -> None:
-    class Failing(EachDisk):
+    class Failing(Disk):
+        syncs_aside = False
+
         def __init__(self, bad: int) -> None:
             self.bad = bad
             self.synced: list[Path] = []

@@ -13,10 +13,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from memd.fs import nothing
 from memd.live import LiveStore, stores
 from memd.note import Scope
 from memd.store import Committed, Request, Saved, Store
-from memd.store.store import nothing_beside
 from memd.store.write import Beside
 from support.disks import FastDisk
 from support.stores import Clock, save
@@ -38,7 +38,7 @@ class Gate:
         self._commit = self.store.commit
         self.store.commit = self.commit  # type: ignore[method-assign]
 
-    def commit(self, batch: Sequence[Request], beside: Beside = nothing_beside) -> Committed:
+    def commit(self, batch: Sequence[Request], beside: Beside = nothing) -> Committed:
         """A commit, once it may."""
         assert self.may.acquire(timeout=20)
         if self.to_break.acquire(blocking=False):

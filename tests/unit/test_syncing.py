@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from memd import syncing
-from memd.fs import SHARE, Disk
+from memd.fs import Disk, nothing
+from memd.syncing import SHARE
 
-IS_GLIBC = platform.libc_ver()[0] == "glibc"
 COUNT = 3 * syncing.THREADS
 
 
@@ -55,40 +55,43 @@ def with_calls(monkeypatch: pytest.MonkeyPatch, calls: Calls | None) -> None:
     monkeypatch.setattr(syncing, "_library", lambda: calls)
 
 
-@pytest.mark.skipif(not IS_GLIBC, reason="another C library")
-def test_the_structure_is_glibcs() -> None:
+def synced(opened: list[tuple[Path, int]]) -> None:
+    """Sync open files as a disk does, by whatever threads this system has for it."""
+    Disk().sync_all(opened, nothing)
+
+
+def test_the_structures_are_those_of_glibc_which_alone_is_asked() -> None:
+    assert (syncing._library() is not None) == (platform.libc_ver()[0] == "glibc")
     assert ctypes.sizeof(syncing._Control) == 168
     assert syncing._Control.offset.offset == 128
     assert ctypes.sizeof(syncing._Options) == 32
-    assert syncing._library() is not None
 
 
-@pytest.mark.skipif(not IS_GLIBC, reason="another C library")
 def test_files_are_synced_by_the_system(tmp_path: Path) -> None:
     paths = [tmp_path / str(number) for number in range(COUNT)]
-    fds = [os.open(path, os.O_WRONLY | os.O_CREAT, 0o600) for path in paths]
+    opened = [(path, os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)) for path in paths]
     try:
-        for fd in fds:
+        for _, fd in opened:
             os.write(fd, b"text")
-        waiting(fds)()
+        synced(opened)
     finally:
-        for fd in fds:
+        for _, fd in opened:
             os.close(fd)
     assert {path.read_bytes() for path in paths} == {b"text"}
 
 
-@pytest.mark.skipif(not IS_GLIBC, reason="another C library")
 @pytest.mark.parametrize("at", [0, COUNT // 2, COUNT - 1])
 def test_one_that_fails_is_heard_wherever_it_is(tmp_path: Path, at: int) -> None:
-    fds = [os.open(tmp_path / str(number), os.O_WRONLY | os.O_CREAT, 0o600) for number in range(COUNT)]
+    paths = [tmp_path / str(number) for number in range(COUNT)]
+    opened = [(path, os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)) for path in paths]
     read, write = os.pipe()  # what no sync is for
     try:
-        fds.insert(at, write)
+        opened.insert(at, (tmp_path, write))
         with pytest.raises(OSError, match="Invalid argument") as error:
-            waiting(fds)()
+            synced(opened)
         assert error.value.errno == errno.EINVAL
     finally:
-        for fd in (*fds, read):
+        for fd in (read, *(fd for _, fd in opened)):
             os.close(fd)
 
 
@@ -115,7 +118,7 @@ def test_what_the_library_has_no_room_for_is_synced_all_the_same(monkeypatch: py
 FORKS = """
 import os, sys, warnings
 from pathlib import Path
-from memd.fs import Disk
+from memd.fs import Disk, nothing
 
 warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads, which is what this is about
 
